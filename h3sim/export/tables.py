@@ -188,10 +188,9 @@ def _uplink(packets: PacketCount) -> list[tuple[str, str]]:
     if packets.uplink_sent is None:
         return []
     n_bytes = f"{packets.sent_bytes:,} down, {packets.uplink_bytes:,} up, retransmissions included"
-    return [
-        ("uplink packets", f"{packets.uplink_sent:,} sent, {packets.uplink_lost:,} lost"),
-        ("stream bytes sent", n_bytes),
-    ]
+    lost = f", {packets.uplink_lost:,} lost" if packets.uplink_lost else ""
+    sent = f"{packets.uplink_sent:,} sent{lost}"
+    return [("uplink packets", sent), ("stream bytes sent", n_bytes)]
 
 
 def describe_losses(packets: PacketCount) -> str:

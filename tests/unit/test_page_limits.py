@@ -545,3 +545,9 @@ def test_given_sizes_may_be_all_of_a_made_up_page_and_no_more() -> None:
     assert alone.total_bytes == 10_000
     with pytest.raises(PageError, match="cannot be reached"):
         synthetic(seed=1, n_resources=1, total_bytes=10_001, html_bytes=10_000)
+
+
+def test_a_page_file_with_too_many_resources_is_refused_before_it_is_parsed() -> None:
+    text = '{"kind"' * 100_001  # no JSON: parsing it would say so
+    with pytest.raises(PageError, match="at most 100,000 resources, is 100,001"):
+        Page.from_json(text)
