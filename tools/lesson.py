@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from markdown_it import MarkdownIt
 
+from h3sim.reporting.output import alt_text, rendered
 from tools.registries import FetchError, fetch
 
 if TYPE_CHECKING:
@@ -83,12 +84,8 @@ def _shown(code: str, claimed: str, names: dict[str, Any]) -> str:
     figure = names.get("figure")
     if figure is None:
         return ""
-    from h3sim.reporting import alt_text
-
     figure.set_size_inches(*_FIGURE_INCHES)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=160, bbox_inches="tight")
-    data = base64.b64encode(picture.getvalue()).decode()
+    data = base64.b64encode(rendered(figure, "png")).decode()
     return f'<img alt="{html.escape(alt_text(figure))}" src="data:image/png;base64,{data}">\n'
 
 

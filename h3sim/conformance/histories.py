@@ -186,7 +186,8 @@ class _Maker:
     def close_parent(self, parent_id: int, child_id: int) -> None:
         """Close a stream on which an active one depends, if signals are of trees."""
         signal = self._signals[child_id]
-        if isinstance(signal, H2Priority):
+        # Where no signal has a parent, a claim is about siblings only.
+        if any(isinstance(each, H2Priority) and each.depends_on for each in self._order):
             self._signals[child_id] = signal = replace(signal, depends_on=parent_id)
             self._add(Call.UPDATE, child_id, signal)
             for stream_id in self._signals:

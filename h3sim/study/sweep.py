@@ -217,7 +217,7 @@ class Study:
 
         >>> study = load_study("davies-meenan", network="cable")
         >>> study.with_axes({"profile.quic.ack_every": [2, 10]}).axes
-        ('profile.quic.ack_every',)
+        ('profile.quic.ack_every', 'scheme')
         """
         _refuse_unknown([name for name in axes if not is_axis(name)])
         settings = self.design.settings
@@ -492,7 +492,7 @@ def load_study(
         evidence: dict[str, Any] = {
             "columns": own_columns,
             "keep": keep,
-            "processes": tuple(processes),
+            "processes": tuple(processes) if isinstance(processes, Iterable) else (),
         }
         collect(lambda: _check_loads(evidence, subjects))
     design = Design(

@@ -25,7 +25,16 @@ OF_OTHERS = {
     "--log-net-log",  # of Chromium
     *(
         *("--again", "--rm", "--hypothesis-profile"),
-        *("--cell", "--connections", "--cpu", "--half", "--think", "--draw", "--sites"),
+        *(
+            "--cell",
+            "--connections",
+            "--cpu",
+            "--half",
+            "--think",
+            "--draw",
+            "--sites",
+            "--testbed",
+        ),
         "--costs",
         "--each",
         "--every",

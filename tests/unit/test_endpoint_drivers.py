@@ -136,7 +136,7 @@ def driven(link: Any = None, **options: Any) -> tuple[Any, Any, Any, Log]:
     environment = LoadEnvironment()
     own_link: Any = DelayLink() if link is None else link
     on_link = EndpointOnLink(end, own_link, OVERHEAD_BYTES)
-    driver = EndpointDriver(on_link, environment, **{"log": None, **options})
+    driver = EndpointDriver(on_link, environment, **{"log": SentLog(), **options})
     return environment, driver, end, log
 
 
@@ -148,7 +148,7 @@ class TestSending:
     def test_what_leaves_arrives_at_the_peer_unless_it_is_lost(self) -> None:
         link, sent = DelayLink(1), SentLog()
         environment, driver, end, _ = driven(link, log=sent)
-        peer = EndpointDriver(EndpointOnLink(end, link, 0), environment, log=None)  # type: ignore[arg-type]
+        peer = EndpointDriver(EndpointOnLink(end, link, 0), environment, log=SentLog())  # type: ignore[arg-type]
         arrived: Log = []
         peer.arrivals.take = lambda packet, now_ns: arrived.append((now_ns, packet.number))
         driver.face(peer)
@@ -174,17 +174,6 @@ class TestSending:
         environment.run_load()
         assert sent.departed == [(1, 40)]
         assert arrived == [(40, 1)]
-
-    def test_nothing_is_written_down_where_nobody_asks(self) -> None:
-        for link in (DelayLink(), QueueLink()):
-            environment, driver, end, _ = driven(link)
-            driver.arrivals.take = lambda packet, now_ns: None
-            end.waiting = [packet(0)]
-            driver.flush(0)
-            if isinstance(link, QueueLink):
-                driver.on_departed(packet(0), 5)
-            environment.run_load()
-            assert environment.now_ns == (5 if isinstance(link, QueueLink) else DELAY_NS)
 
     @pytest.mark.parametrize(("has_overrun", "n_drained"), [(False, 1), (True, 0)])
     def test_a_queue_is_drained_at_the_end_of_a_load(

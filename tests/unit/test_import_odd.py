@@ -346,4 +346,4 @@ def test_an_image_whose_last_priority_is_high_was_not_asked_for_as_such(tmp_path
     ]
     assert shown_text == [(Level.HIGH, True), (Level.LOW, False), (Level.HIGH, False)]
     assert {row.fetchpriority for row in found.resources} == {FetchPriority.AUTO}
-    assert [row.id for row in found.resources if row.above_the_fold] == ["/", "a.png", "c.js"]
+    assert [row.id for row in found.resources if row.above_the_fold] == ["/", "a.png"]

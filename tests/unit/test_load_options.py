@@ -165,10 +165,6 @@ def test_schemes_that_share_a_name_are_not_averaged() -> None:
         h3sim.compare(PAGE, schemes=["fifo", edited])
 
 
-def test_a_scheme_that_is_given_twice_is_loaded_once() -> None:
-    assert len(h3sim.compare(PAGE, schemes=["fifo", "fifo"], send_buffers_kb=[0]).rows) == 1
-
-
 def test_the_baseline_is_the_scheme_of_the_table_that_goes_by_its_name() -> None:
     # An edited rr that is dfifo in all but name: against itself it is no faster.
     edited = replace(h3sim.load_scheme("dfifo"), name="rr")

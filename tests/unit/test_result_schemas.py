@@ -109,7 +109,7 @@ MADE: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-PROTOCOLS = {"h3sim-conformance/1"}
+PROTOCOLS = {"h3sim-conformance/1", "h3sim-controller/1"}
 """What is no document: its schema is that of a line."""
 
 
