@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import weakref
+from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from h3sim.schedulers.driver import DriverProcess
@@ -23,6 +24,7 @@ __all__ = ["CONTROLLER_PROTOCOL", "ControllerDriver"]
 
 CONTROLLER_PROTOCOL: Final = "h3sim-controller/1"
 """Name and version of the protocol, as sent in `hello`."""
+_STATE: Final = "{'window': bytes, 'ssthresh': bytes or null, 'rate_bps': whole number or null}"
 
 
 class ControllerDriver:
@@ -149,7 +151,14 @@ class _DrivenController(CongestionController):
         """Send what waits, and take over the state after it."""
         lines, self._lines = [*self._lines, '{"op":"state"}\n'], []
         answer = self._process.ask("".join(lines), "state")
-        if not isinstance(answer, dict) or not {"window", "ssthresh", "rate_bps"} <= answer.keys():
-            raise self._process.wrong_state(answer)
+        if not isinstance(answer, dict) or not _is_state(answer):
+            raise self._process.failed("state", answer, _STATE)
         self._answer = answer
         self.congestion_window, self.ssthresh = answer["window"], answer["ssthresh"]
+
+
+def _is_state(answer: dict[str, Any]) -> bool:
+    """Return whether the values that every controller has are whole numbers, or null."""
+    types = {name: type(answer.get(name, False)) for name in ("window", "ssthresh", "rate_bps")}
+    # `isinstance` would accept true.
+    return types.pop("window") is int and all(kind in (int, NoneType) for kind in types.values())

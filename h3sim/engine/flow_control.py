@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from h3sim.engine.endpoints import TcpTransport
 from h3sim.http import HeadersFirstSender, QmuxSender
@@ -100,12 +100,11 @@ class _FlowControlledEnd:
     def __init__(
         self,
         endpoint: Endpoint[Any],
-        receiver: FlowReceiver,
-        update_bytes: int,
-        *,
         streams: HeadersFirstSender,
         peer: HeadersFirstSender,
-        enlarged_bytes: int = 0,
+        receiver: FlowReceiver,
+        update_bytes: int,
+        enlarged_bytes: int,
     ) -> None:
         self._on_packet: Callable[[Any, int], list[StreamBytes]] = endpoint.on_packet
         self._receiver = receiver
@@ -150,31 +149,29 @@ class _FlowControlledEnd:
 class _FlowControlledTransport(TcpTransport):
     """A `TcpTransport` with flow control of the protocol above TCP."""
 
+    _sender_class: ClassVar[type[HeadersFirstSender]] = HeadersFirstSender
+    """The class of the sender of requests."""
+
     def _begin(self) -> None:
         """Put both ends of flow control in front of the endpoints."""
         super()._begin()
         requests, responses = self._requests, self.response_streams
         assert isinstance(responses, HeadersFirstSender)  # noqa: S101 - made for it
-        client = self._make_end(Role.CLIENT, self._client.endpoint, requests, responses)
-        server = self._make_end(Role.SERVER, self._server.endpoint, responses, requests)
+        up, down = self._client.endpoint, self._server.endpoint
+        client = _FlowControlledEnd(up, requests, responses, *self._flow(Role.CLIENT, up))
+        server = _FlowControlledEnd(down, responses, requests, *self._flow(Role.SERVER, down))
         client.peer_limits, server.peer_limits = server.limits, client.limits
         self._read_up, self._read_down = server.read, client.read
 
-    def _make_end(
-        self,
-        role: Role,
-        endpoint: Any,
-        streams: HeadersFirstSender,
-        peer: HeadersFirstSender,
-    ) -> _FlowControlledEnd:
-        """Return the flow control of one end."""
+    def _flow(self, role: Role, endpoint: Any) -> tuple[FlowReceiver, int, int]:
+        """Return what one end announces, the size of an announcement and *enlarged_bytes*."""
         raise NotImplementedError
 
     def _make_request_streams(self, factory: EndpointFactory) -> StreamSender:
         """Return the sender of requests, with the flow control of its peer."""
         self._factory = factory
         stream_bytes, connection_bytes = factory.windows(Role.CLIENT)
-        self._requests = self._sender_class()(
+        self._requests = self._sender_class(
             RankScheduler(),
             turn_bytes=factory.turn_bytes,
             retains_until_acked=True,
@@ -183,10 +180,6 @@ class _FlowControlledTransport(TcpTransport):
         )
         return self._requests
 
-    def _sender_class(self) -> type[HeadersFirstSender]:
-        """Return the class of the sender of requests."""
-        return HeadersFirstSender
-
 
 class Http2Transport(_FlowControlledTransport):
     """A `TcpTransport` with HTTP/2's flow control, for loads in which a window may be raised.
@@ -194,27 +187,13 @@ class Http2Transport(_FlowControlledTransport):
     Of requests only bodies are subject to it.
     """
 
-    def _make_end(
-        self,
-        role: Role,
-        endpoint: Any,
-        streams: HeadersFirstSender,
-        peer: HeadersFirstSender,
-    ) -> _FlowControlledEnd:
-        """Return the flow control of one end."""
+    def _flow(self, role: Role, endpoint: Any) -> tuple[FlowReceiver, int, int]:
         both = self._factory.http2_windows
         assert both is not None  # noqa: S101 - made for it
         windows = both.client if role is Role.CLIENT else both.server
         stream_bytes = windows.stream_window_bytes or 0
         enlarges = windows.initial_limits[0] < stream_bytes
-        return _FlowControlledEnd(
-            endpoint,
-            _receiver(windows, endpoint),
-            _UPDATE_BYTES,
-            streams=streams,
-            peer=peer,
-            enlarged_bytes=stream_bytes if enlarges else 0,
-        )
+        return _receiver(windows, endpoint), _UPDATE_BYTES, stream_bytes if enlarges else 0
 
     def _send_up(self, stream_id: int, n_bytes: int) -> None:
         """Send a message upstream: a frame, or a request, which may have a body."""
@@ -234,14 +213,9 @@ class QmuxTransport(_FlowControlledTransport):
     handshake, before the client's first request.
     """
 
-    def _make_end(
-        self,
-        role: Role,
-        endpoint: Any,
-        streams: HeadersFirstSender,
-        peer: HeadersFirstSender,
-    ) -> _FlowControlledEnd:
-        """Return the flow control of one end."""
+    _sender_class = QmuxSender
+
+    def _flow(self, role: Role, endpoint: Any) -> tuple[FlowReceiver, int, int]:
         quic = self._factory.quic(role)
         receiver = FlowReceiver(
             stream_window=quic.stream_window_bytes,
@@ -249,8 +223,4 @@ class QmuxTransport(_FlowControlledTransport):
             max_window=quic.max_window_bytes,
             rtt=endpoint.recovery.rtt,
         )
-        return _FlowControlledEnd(endpoint, receiver, _MAX_DATA_BYTES, streams=streams, peer=peer)
-
-    def _sender_class(self) -> type[HeadersFirstSender]:
-        """Return the class of the sender of requests."""
-        return QmuxSender
+        return receiver, _MAX_DATA_BYTES, 0

@@ -18,14 +18,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.schema.fields import schema_id
 from h3sim.schema.output import ObjectType, Property
 from h3sim.schema.values import Flag, Integer, Number, OrNone, Text
-from h3sim.signals import (
-    MAX_URGENCY,
-    BucketPriority,
-    Eps,
-    H2Priority,
-    Rank,
-    StrictPriority,
-)
+from h3sim.signals import MAX_URGENCY, BucketPriority, Eps, H2Priority, Rank, StrictPriority
 from h3sim.values.errors import InputError, SchedulerError, SchedulerTimeoutError
 from h3sim.values.text import escape_control
 
@@ -254,10 +247,6 @@ class DriverProcess:
     def failed(self, request: str, answer: Any, expected: str) -> SchedulerError:
         """Return the error for an invalid answer to a request."""
         return self._failed(f"answers {request} with {_quoted(answer)}, not {expected}")
-
-    def wrong_state(self, answer: Any) -> SchedulerError:
-        """Return the error for an invalid answer to `state`."""
-        return self._failed(f"answers state with {_quoted(answer)}, not window, ssthresh, rate_bps")
 
     def _failed(self, failure: str) -> SchedulerError:
         """Stop the driver, and return the error to raise."""

@@ -181,6 +181,11 @@ class TransportProfile:
         if window is not None and window < packet_bytes:
             message = f"must be at least a packet ({packet_bytes:,}), is {window:,}"
             yield ValidationIssue(key="initial_window_bytes", message=message)
+        # Each end would wait for messages of TLS that the other never sends.
+        server, client = self.tcp.tls, self.tcp_client.tls
+        if server is not client:
+            message = f"must be that of the server ({server.value!r}), is {client.value!r}"
+            yield ValidationIssue(key="tcp_client.tls", message=message)
 
 
 def read_profile(path: str | Path) -> TransportProfile:

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from h3sim.cli import main
+from h3sim.conformance.controller_driver import ControllerDriver
 from h3sim.conformance.controllers import check_controller
 from h3sim.transport.congestion import (
     BbrController,
     CongestionController,
+    ControllerSettings,
     CubicController,
     NewRenoController,
     controller_names,
     make_controller,
 )
+from h3sim.values.errors import SchedulerError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -303,6 +306,14 @@ def test_a_controller_in_another_process_is_held_to_the_same(
     driver.write_text(DRIVER.replace("window // 2", "window"), "utf-8")
     assert main([*words, sys.executable, str(driver)]) == 1
     assert "15 of 18" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("window", ['"large"', "None", "True", "1.5", "[window]"])
+def test_a_window_that_is_no_whole_number_is_an_invalid_answer(window: str) -> None:
+    script = DRIVER.replace('{"window": window,', f'{{"window": {window},')
+    start = ControllerDriver([sys.executable, "-c", script])
+    with pytest.raises(SchedulerError, match="answers state with"):
+        start(ControllerSettings(max_datagram_bytes=1200))
 
 
 def test_a_controller_is_found_by_its_module_and_class(capsys: pytest.CaptureFixture[str]) -> None:

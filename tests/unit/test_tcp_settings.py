@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from h3sim.transport.profile import ProfileError, profile_from_dict
 from h3sim.transport.tcp import LossDetection, TcpSettings, TlsVersion
 from h3sim.values.errors import NetworkError
 from tests.tcp_pair import CLIENT, SERVER, Pair
@@ -97,3 +98,17 @@ def test_the_initial_window_is_ten_segments_as_long_as_they_are_small(
     mss: Any, window: Any
 ) -> None:
     assert TcpSettings(mss_bytes=mss).initial_window_bytes == window
+
+
+@pytest.mark.parametrize(("server", "client"), [("none", "1.3"), ("1.3", "1.2")])
+def test_a_server_and_its_client_have_the_same_version_of_tls(server: str, client: str) -> None:
+    tables = {"name": "x", "tcp": {"tls": server}, "tcp_client": {"tls": client}}
+    with pytest.raises(ProfileError) as refused:
+        profile_from_dict({"format": "h3sim-profile/1", **tables})
+    assert [problem.key for problem in refused.value.problems] == ["tcp_client.tls"]
+
+
+def test_a_client_without_a_version_of_tls_has_that_of_its_server() -> None:
+    tables = {"name": "x", "tcp": {"tls": "none"}, "tcp_client": {"min_rto_ms": 300}}
+    profile = profile_from_dict({"format": "h3sim-profile/1", **tables})
+    assert profile.tcp_client.tls is TlsVersion.NONE
