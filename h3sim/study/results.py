@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import io
 import itertools
 import json
@@ -312,14 +313,18 @@ class Results(StudyRows, RichDisplay):
     def to_csv(self, path: str | Path) -> None:
         """Write the rows as CSV, atomically; missing values are empty.
 
+        The file *path* with ".json" added describes it: version, axes, units of the columns, the
+        configuration that all rows share, and the digest (SHA-256) of the CSV file.
+
         Raises:
             InputError: if the file cannot be written.
         """
+        # From all rows: rows of joined studies may have different columns.
+        columns = dict.fromkeys(name for row in self for name in row)
+        settings = pairing.columns_of(self).constants()
 
         def write(file: BinaryIO) -> None:
             text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-            # From all rows: rows of joined studies may have different columns.
-            columns = dict.fromkeys(name for row in self for name in row)
             writer = csv.DictWriter(text, list(columns), lineterminator="\n")
             writer.writeheader()
             writer.writerows(self)
@@ -327,6 +332,16 @@ class Results(StudyRows, RichDisplay):
             text.detach()
 
         write_atomically(path, write, error=ResultsError)
+        with open_input(path, ResultsError) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        about = {
+            "version": __version__,
+            "axes": list(self.axes),
+            "units": {name: unit for name in columns if (unit := unit_of(name))},
+            "configuration": {name: settings[name] for name in columns if name in settings},
+            "sha256": digest,
+        }
+        write_atomically(f"{path}.json", json.dumps(about, indent=2) + "\n", error=ResultsError)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows as a Parquet file, atomically and in batches.

@@ -251,7 +251,8 @@ def test_an_interrupt_at_any_call_leaves_the_old_file_or_the_new_one(
         target.write_bytes(b"old")
         code, _ = interrupted(arguments, at_call)
         codes.append(code)
-        assert left(target).keys() == {target.name}, at_call
+        # A CSV file has a description beside it, written after it.
+        assert left(target).keys() - {f"{target.name}.json"} == {target.name}, at_call
         # Python drops what is raised while it collects something; then the command goes on.
         assert (code, target.read_bytes()) in ((130, b"old"), (130, new), (0, new)), at_call
     assert codes.count(130) > len(codes) / 2

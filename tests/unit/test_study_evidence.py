@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,3 +95,17 @@ def test_a_store_tells_loads_with_and_without_processes_apart(tmp_path: Path) ->
     sweep(PAGE, **STUDY, store=store)
     assert sweep(PAGE, **STUDY, processes=[slower], store=store).counts == (0, 2, 0)
     assert sweep(PAGE, **STUDY, processes=[slower], store=store).counts == (2, 0, 0)
+
+
+def test_a_file_beside_a_csv_file_says_units_version_configuration_and_digest(
+    tmp_path: Path,
+) -> None:
+    results = h3sim.sweep("davies-meenan", schemes=["rr", "fifo"], rtt_ms=50, executor="serial")
+    results.to_csv(path := tmp_path / "rows.csv")
+    about = json.loads((tmp_path / "rows.csv.json").read_text("utf-8"))
+    assert about["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert about["units"]["page_load_ms"] == "ms"
+    assert about["version"] == h3sim.__version__
+    assert about["configuration"]["rtt_ms"] == 50
+    assert "scheme" not in about["configuration"]
+    assert about["axes"] == list(results.axes)
