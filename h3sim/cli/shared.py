@@ -437,9 +437,12 @@ def read_values(option: str, given: Sequence[str]) -> dict[str, list[Any]]:
     """
     wrong = [text for text in given if not all(text.partition("=")[::2])]
     if wrong:
-        message = f"must be like turn_packets=1,4, is {format_value(wrong[0])}"
-        raise InputError.at(option, message)
-    pairs = (text.partition("=")[::2] for text in given)
+        raise InputError.at(option, f"must be like KEY=1,4, is {format_value(wrong[0])}")
+    pairs = [text.partition("=")[::2] for text in given]
+    keys = [key for key, _ in pairs]
+    for key in dict.fromkeys(keys):
+        if keys.count(key) > 1:
+            raise InputError.at(option, f"{key}: is given twice: put its values in one list")
     return {key: [_read_value(text) for text in values.split(",")] for key, values in pairs}
 
 

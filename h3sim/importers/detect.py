@@ -419,7 +419,9 @@ class _Reading:
 
     def add(self, part: JsonPart) -> None:
         if part.path == ("format",) and str(part.value).startswith("h3sim-page/"):
-            raise self._recording.refuse("is already a page file: use it directly")
+            raise self._recording.refuse(
+                "is already a page file: use it directly, unpacked (.json)"
+            )
         self.member = part.path[0] if part.path else f"event {part.line}" if part.line else ""
         if self.family is not None and part.line and not self.family.has_lines:
             self._recording.note("", "data after the recording is ignored")

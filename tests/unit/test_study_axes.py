@@ -100,6 +100,8 @@ def test_study_files_and_the_command_line_have_the_same_axes(
     assert rows.read_text() == (tmp_path / "same.csv").read_text()
     assert main(["sweep", str(path), "--vary", "rtt=5"]) == 2
     assert "rtt_ms" in capsys.readouterr().err
+    assert main(["sweep", str(path), "--vary", "rtt_ms=5", "--vary", "rtt_ms=9"]) == 2
+    assert "rtt_ms" in capsys.readouterr().err
 
 
 def test_parameters_of_a_generator_name_its_pages_and_are_columns() -> None:
