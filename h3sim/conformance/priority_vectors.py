@@ -158,7 +158,7 @@ def check_vectors(
 
 
 class _Server:
-    """What is tested: a maker of schedulers and one of receivers, either of which may be None."""
+    """Server to test: a maker of schedulers and one of receivers, either of which may be None."""
 
     def __init__(
         self, label: str, maker: Any, receiver: Callable[[], FieldReceiver] | None

@@ -649,7 +649,7 @@ def _infer_paint(
     parents: Mapping[int, int | None],
     root: int,
 ) -> None:
-    """Let the first paint of a document that shows nothing wait for its scripts.
+    """Make the first paint of a document that shows nothing wait for its scripts.
 
     These are the scripts of the document, and those that they requested, up to the load event:
     where no frames were recorded, nothing tells which of them made the content.

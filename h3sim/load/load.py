@@ -279,7 +279,8 @@ class Load(WithMilestones, RichDisplay):
     def save(self, path: str | Path) -> None:
         """Save the load for `read_load`: the document of `to_dict` with the order of packets.
 
-        It has all inputs, so that `read_load(path).run()` is this load again, with its trace.
+        It has all inputs, so that `read_load(path).run()` of the same version is this load again,
+        with its trace.
 
         Raises:
             InputError: if the file cannot be written.

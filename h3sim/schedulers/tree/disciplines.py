@@ -235,7 +235,7 @@ _PARTS_PER_QUANTUM: Final = tuple(
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class ExactState:
-    """What exact time keeps of a node."""
+    """State of a node under exact time."""
 
     __slots__ = ("cost_per_byte", "fixed_time", "line_at_infinity", "quantum_bytes")
 
@@ -425,7 +425,7 @@ class QuickerZeroTime(ExactTime):
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class Nghttp2State:
-    """What nghttp2 keeps of a node: its last quantum, and what was rounded off its costs."""
+    """State of a node in nghttp2: its last quantum, and what was rounded off its costs."""
 
     __slots__ = ("quantum_bytes", "remainder")
 
@@ -496,7 +496,7 @@ class Nghttp2Cycles(FairQueueing):
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class H2oState:
-    """What h2o keeps of a node."""
+    """State of a node in h2o."""
 
     __slots__ = ("n_listed", "remainder", "remainder_before")
 
@@ -561,7 +561,7 @@ class H2oCalendar(FairQueueing):
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class AtsState:
-    """What Apache Traffic Server keeps of a node."""
+    """State of a node in Apache Traffic Server."""
 
     __slots__ = ("points",)
 
