@@ -77,7 +77,9 @@ def apply_edits(
         raise InputError.at(str(output), "exists: name a new folder")
     if output.resolve().is_relative_to(folder.resolve()):
         raise InputError.at(str(output), f"is in {folder}: name a folder elsewhere")
-    if not (folder / name).is_file():
+    # The name is from the page file, whose author may be anybody.
+    is_within = (folder / name).resolve().is_relative_to(folder.resolve())
+    if not is_within or not (folder / name).is_file():
         raise InputError.at(str(folder), f"has no file {name}, the document of the page")
     if not choices:
         raise InputError.at(page.name, "no hint that helps changes only markup")

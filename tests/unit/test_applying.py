@@ -154,6 +154,12 @@ class TestFiles:
         ):
             with pytest.raises(InputError, match=message):
                 apply_edits(files, PAGE, choices, copy)
+        outside = tmp_path / "outside.html"
+        outside.write_bytes(DOCUMENT)
+        astray = page_of({"id": "../outside.html", "kind": "document", "bytes": 1000})
+        with pytest.raises(InputError, match="has no file"):
+            apply_edits(folder, astray, [[]], tmp_path / "new")
+        assert outside.read_bytes() == DOCUMENT
         with pytest.raises(InputError, match="no hint"):
             apply_edits(folder, PAGE, [], tmp_path / "new")
 
