@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim._version import __version__, commit
 from h3sim.papers.figures import draw_all
-from h3sim.papers.findings import Verdict
+from h3sim.papers.findings import Verdict, list_findings
 from h3sim.papers.report import claim_rows, counted, remarks_of, size_of, tables_of
 from h3sim.papers.reproduce import reproduce
 from h3sim.schema import read_text, write_atomically
@@ -154,21 +154,52 @@ def written_into(
 ) -> str:
     """Return *text* with verdicts and tables between its marks; without marks, the document.
 
-    The text around the marks has to explain the verdicts.
+    Findings and experiments between the marks that *reproduction* has not stay as they are: a run
+    of one experiment updates what is its own. The text around the marks has to explain the
+    verdicts.
     """
     before, begin, rest = text.partition(f"{BEGIN}\n")
-    _, end, after = rest.partition(END)
+    kept, end, after = rest.partition(END)
     if not begin or not end:
         return markdown(reproduction, full_run)
-    verdicts = published(reproduction, full_run)
-    table = _verdict_table(reproduction, verdicts).to_markdown()
-    version = f"h3sim {__version__} (commit {commit()})"
-    lines = ["", f"{version}, {_variant(reproduction)}.", "", table, ""]
+    table = _verdict_table(reproduction, published(reproduction, full_run)).to_markdown()
+    rows, findings, experiments = _pieces_of(kept)
+    new_rows, _, _ = _pieces_of(table)
+    rows |= new_rows
     for judgement in reproduction.judgements:
-        lines += _section_of(judgement)
+        findings[judgement.finding.id] = _section_of(judgement)
+    made_by = f"Made by h3sim {__version__} (commit {commit()}), {_variant(reproduction)}."
     for run in reproduction.runs.values():
-        lines += _experiment_section(run)
-    return f"{before}{begin}{chr(10).join(lines)}{end}{after}"
+        heading, *section = _experiment_section(run)
+        experiments[run.experiment.name] = [heading.removeprefix("#"), *section, made_by, ""]
+    order = {finding.id: number for number, finding in enumerate(list_findings())}
+    lines = ["", *table.splitlines()[:2]]
+    lines += [rows[name] for name in sorted(rows, key=order.__getitem__)]
+    lines.append("")
+    for name in sorted(findings, key=order.__getitem__):
+        lines += findings[name]
+    for name in sorted(experiments):
+        lines += experiments[name]
+    body = "\n".join(lines).rstrip("\n")
+    return f"{before}{begin}{body}\n\n{end}{after}"
+
+
+def _pieces_of(text: str) -> tuple[dict[str, str], dict[str, list[str]], dict[str, list[str]]]:
+    """Return the rows of verdicts, the lines on findings and those on experiments, by name."""
+    rows: dict[str, str] = {}
+    findings: dict[str, list[str]] = {}
+    experiments: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in text.splitlines():
+        if current is None and verdicts_in(line):
+            rows |= dict.fromkeys(verdicts_in(line), line)
+        elif heading := _FINDING_HEADING.match(line):
+            current = findings.setdefault(heading[1], [])
+        elif line.startswith("## "):
+            current = experiments.setdefault(line.removeprefix("## "), [])
+        if current is not None:
+            current.append(line)
+    return rows, findings, experiments
 
 
 def _verdict_table(reproduction: Reproduction, verdicts: Mapping[str, Published]) -> Table[Any]:

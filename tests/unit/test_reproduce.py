@@ -341,6 +341,21 @@ def test_between_the_marks_of_a_document_only_results_are_written(tmp_path: Path
     assert path.read_text(encoding="utf-8") == text
 
 
+def test_a_run_of_one_experiment_leaves_the_others_of_a_document_as_they_are(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(f"{findings.BEGIN}\n{findings.END}", encoding="utf-8")
+    assert findings.main(["marx-15", "--markdown", str(path)]) == 0
+    first = path.read_text(encoding="utf-8")
+    assert findings.main(["marx-2019-case-study-1", "--markdown", str(path), "--update"]) == 0
+    both = path.read_text(encoding="utf-8")
+    assert findings.verdicts_in(both).keys() > findings.verdicts_in(first).keys()
+    headings = [line for line in both.splitlines() if line.startswith("## ")]
+    assert len(headings) == 2
+    assert set(first.splitlines()) <= set(both.splitlines())
+
+
 def test_a_dry_run_states_how_many_loads_there_are_and_keeps_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
