@@ -299,7 +299,7 @@ class Optimality(ResultTable):
 
     def _category_rows(self, by: str) -> Iterator[CategoryOptimalityRow]:
         """Yield the mean ratio of each scheme over each class of pages."""
-        from h3sim.study.statistics import mean_interval  # lazy: scipy is an extra
+        from h3sim.study.statistics.intervals import mean_interval  # lazy: scipy is an extra
 
         class_names, _ = PAGE_CLASSES[by]
         for network, scheme, which, ratios in self._groups():

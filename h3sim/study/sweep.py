@@ -53,7 +53,8 @@ from h3sim.study.pairing import DETERMINED_BY
 from h3sim.study.results import Results
 from h3sim.study.rows import RunningStats
 from h3sim.study.runner import Execution, Runner, split_options, worker_count
-from h3sim.study.statistics import Pair, mean_interval, pairs_by_scheme, ratio_end
+from h3sim.study.statistics.intervals import mean_interval, ratio_end
+from h3sim.study.statistics.pairs import Pair, pairs_by_scheme
 from h3sim.study.store import CellOutcome, Store
 from h3sim.study.subjects import check_names
 from h3sim.study.worker import KEPT_COLUMN, Cells, LoadWork

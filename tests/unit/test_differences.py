@@ -10,7 +10,9 @@ from scipy import stats
 from h3sim.cli.main import main
 from h3sim.load.figures import FIGURES
 from h3sim.study import Results
-from h3sim.study.statistics import DifferenceRow, SchemeRow, how_of, mean_interval
+from h3sim.study.statistics.contrasts import DifferenceRow, SchemeRow
+from h3sim.study.statistics.intervals import mean_interval
+from h3sim.study.statistics.pairs import how_of
 from h3sim.values.errors import InputError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from scipy import stats
 
 import h3sim
 from h3sim.study import Results
-from h3sim.study.statistics import Ranks
+from h3sim.study.statistics.ranks import Ranks
 from h3sim.values.errors import InputError, NothingToMeasureError
 from tools.picture_check import errors_in
 
