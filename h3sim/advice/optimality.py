@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.study.study_keywords import StudyKeywords
+    from h3sim.values.plots import OptimalityPlots
 
 
 _SOLVER_TOLERANCE = 1e-6
@@ -332,9 +333,10 @@ class Optimality(ResultTable):
                 yield network, scheme, which, known
 
     @property
-    def plot(self) -> Any:
+    def plot(self) -> OptimalityPlots:
         """Figures, by the methods of `h3sim.reporting.OptimalityPlots`: `plot.schemes()`, ..."""
-        return reporting().OptimalityPlots(self)
+        plots: OptimalityPlots = reporting().OptimalityPlots(self)
+        return plots
 
 
 class _Summary(TypedDict):

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
+    from h3sim.values.plots import PagePlots
+
 
 class RootPage(NamedTuple):
     """A root with its descendants, as a page: its resource n is *indices[n]* of the full page."""
@@ -753,9 +755,10 @@ class Page(Graph, RichDisplay):
         )
 
     @property
-    def plot(self) -> Any:
+    def plot(self) -> PagePlots:
         """Figures of this page: `plot.dependencies()`, `plot.kinds()`."""
-        return reporting().PagePlots(self)
+        plots: PagePlots = reporting().PagePlots(self)
+        return plots
 
     @property
     def graph(self) -> nx.DiGraph[str]:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from h3sim.study.statistics.medians import RelativeRow
     from h3sim.study.statistics.pairs import How
     from h3sim.study.statistics.ranks import Ranks
+    from h3sim.values.plots import StudyPlots
 
 
 FORMAT = "h3sim-results/2"
@@ -241,9 +242,10 @@ class Results(StudyRows, RichDisplay):
         return ranks.mean_ranks(self, value=value, level=level, pool=pool)
 
     @property
-    def plot(self) -> Any:
+    def plot(self) -> StudyPlots:
         """Plots, as methods of `h3sim.reporting.StudyPlots`: `plot.cdf()`, `plot.ranks()`."""
-        return reporting().StudyPlots(self)
+        plots: StudyPlots = reporting().StudyPlots(self)
+        return plots
 
     # Conversion
 

@@ -189,7 +189,7 @@ def test_medians_of_what_can_be_zero_change_by_differences() -> None:
 
 def test_figures_show_differences_where_there_are_no_ratios() -> None:
     plot = rare().plot
-    forest = plot.forest("hol_stream_bytes", baseline="always")
+    forest: Any = plot.forest("hol_stream_bytes", baseline="always")
     row = rare().compare("always", value="hol_stream_bytes")[1]
     drawn = [[float(x) for x in line.get_xdata()] for line in forest.get_lines()]
     assert [row.low, row.high] in drawn
