@@ -1,11 +1,13 @@
 """Write the types of keyword arguments that are options of loads: `make options`.
 
 A type checker reads only what is written down, so the `TypedDict`s of `**options` (PEP 692) are
-generated from the dataclasses that declare the options, `LoadConfig` and `Execution`.
+generated from the dataclasses that declare the options, `LoadConfig` and `Execution`, and from the
+signature of `load_study`.
 """
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import Field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING
 from h3sim.load import LoadConfig
 from h3sim.schema.fields import fields_of
 from h3sim.schema.values import Share
+from h3sim.study import load_study
 from h3sim.study.runner import Execution
 
 if TYPE_CHECKING:
@@ -48,13 +51,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
 from h3sim.load.load_keywords import LoadKeywords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from h3sim.browser import BrowserModel
+    from h3sim.engine import Process
     from h3sim.headers import HeaderCompression
+    from h3sim.load import Load
     from h3sim.load.load_config import ControllerLike, NetworkLike, ProfileLike
-    from h3sim.study.design import Range
+    from h3sim.load.run import SchemeLike
+    from h3sim.load.selection import HalvesLike, SchedulersLike
+    from h3sim.study.design import Keep, Range
     from h3sim.study.runner import ProgressCallback
     from h3sim.study.store import Store
 
@@ -79,8 +86,14 @@ class AxisKeywords(TypedDict, total=False):
 {axes}
 
 
-class SweepKeywords(AxisKeywords, ExecutionKeywords, total=False):
-    """Options of the loads of a study, and how they run."""
+class StudyArguments(AxisKeywords, total=False):
+    """Arguments of `load_study` besides pages and seeds."""
+
+{arguments}
+
+
+class SweepKeywords(StudyArguments, ExecutionKeywords, total=False):
+    """Arguments of `load_study` besides pages and seeds, and how loads run."""
 '''
 
 
@@ -104,9 +117,15 @@ def modules() -> Iterator[tuple[Path, str]]:
         ROOT / "h3sim/load/load_keywords.py",
         _LOAD.replace("{options}", _lines(LoadConfig)),
     )
+    arguments = [
+        f"    {name}: {type_}"
+        for name, type_ in inspect.get_annotations(load_study).items()
+        if name not in ("pages", "seeds", "axes", "return")
+    ]
     text = _STUDY.replace("{execution}", _lines(Execution))
     axes = _lines(LoadConfig, "Axis[{}]", but="seed")
-    yield ROOT / "h3sim/study/study_keywords.py", text.replace("{axes}", axes)
+    text = text.replace("{axes}", axes).replace("{arguments}", "\n".join(arguments))
+    yield ROOT / "h3sim/study/study_keywords.py", text
 
 
 if __name__ == "__main__":

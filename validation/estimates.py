@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tabulate import tabulate
 
-from h3sim.study.statistics import mean_interval
+from h3sim.study.statistics.intervals import mean_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

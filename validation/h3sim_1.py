@@ -15,7 +15,7 @@ from h3sim.cli.command import progress_bar
 from h3sim.load import resolve, run_spec
 from h3sim.page import Kind, synthetic, with_first_layout
 from h3sim.schemes import Rule, scheme_from_dict, scheme_to_dict
-from h3sim.study.statistics import mean_interval
+from h3sim.study.statistics.intervals import mean_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

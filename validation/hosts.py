@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import h3sim
 from h3sim.catalog import page_set
 from h3sim.page import Kind
-from h3sim.study.statistics import mean_interval
+from h3sim.study.statistics.intervals import mean_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from tabulate import tabulate
 import h3sim
 from h3sim.page import Page, page_from_dict
 from h3sim.papers import load_experiment
-from h3sim.study.statistics import mean_interval
+from h3sim.study.statistics.intervals import mean_interval
 from validation.sander_paint import TITLES, painted
 
 if TYPE_CHECKING:

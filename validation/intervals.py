@@ -21,7 +21,7 @@ import h3sim
 from h3sim.advice.search import race
 from h3sim.study.design import StoppingRule
 from h3sim.study.results import Results
-from h3sim.study.statistics import METHODS, mean_interval
+from h3sim.study.statistics.intervals import METHODS, mean_interval
 from h3sim.values import rng
 from tools.documented import put
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-    from h3sim.study.statistics import Method
+    from h3sim.study.statistics.intervals import Method
 
 __all__ = ["CONTRASTS", "PAGES", "SPREADS", "coverage", "coverage_of", "main", "report"]
 

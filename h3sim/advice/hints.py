@@ -38,7 +38,8 @@ from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueTy
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
 from h3sim.study.rows import COMMON, NETWORK_WITHIN, ResultTable
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, shows_loads
-from h3sim.study.statistics import holm, ratio_end, scipy_stats, student_interval
+from h3sim.study.statistics.contrasts import holm
+from h3sim.study.statistics.intervals import ratio_end, scipy_stats, student_interval
 from h3sim.trace import Rows
 from h3sim.transport import Network
 from h3sim.values.errors import InputError, NothingToMeasureError

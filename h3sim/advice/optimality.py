@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.study.study_keywords import StudyKeywords
+    from h3sim.values.plots import OptimalityPlots
 
 
 _SOLVER_TOLERANCE = 1e-6
@@ -299,7 +300,7 @@ class Optimality(ResultTable):
 
     def _category_rows(self, by: str) -> Iterator[CategoryOptimalityRow]:
         """Yield the mean ratio of each scheme over each class of pages."""
-        from h3sim.study.statistics import mean_interval  # lazy: scipy is an extra
+        from h3sim.study.statistics.intervals import mean_interval  # lazy: scipy is an extra
 
         class_names, _ = PAGE_CLASSES[by]
         for network, scheme, which, ratios in self._groups():
@@ -332,9 +333,10 @@ class Optimality(ResultTable):
                 yield network, scheme, which, known
 
     @property
-    def plot(self) -> Any:
+    def plot(self) -> OptimalityPlots:
         """Figures, by the methods of `h3sim.reporting.OptimalityPlots`: `plot.schemes()`, ..."""
-        return reporting().OptimalityPlots(self)
+        plots: OptimalityPlots = reporting().OptimalityPlots(self)
+        return plots
 
 
 class _Summary(TypedDict):

@@ -35,7 +35,7 @@ from h3sim.schemes import Scheme, scheme_from_dict, scheme_to_dict
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
 from h3sim.study.rows import CONFIGURATION, NETWORK_WITHIN, PAGE_DIGESTS, WHICH, ResultTable
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, shows_loads
-from h3sim.study.statistics import ratio_end, student_interval
+from h3sim.study.statistics.intervals import ratio_end, student_interval
 from h3sim.study.subjects import Subjects, check_names, resolve_compared
 from h3sim.trace import Rows
 from h3sim.transport import ConstantRate, LinkProfile, Network

@@ -16,7 +16,7 @@ from h3sim.schema.values import Integer, Number
 from h3sim.study import baseline_of, compare
 from h3sim.study.compare import HOL_METRICS, Comparison, SeedComparison, resolve_metrics
 from h3sim.study.matrix import grid_table, matrix_of
-from h3sim.study.statistics import NO_SEED_MATTERS
+from h3sim.study.statistics.contrasts import NO_SEED_MATTERS
 from h3sim.values.table import FINE_TOLERANCE, MISSING, Column, Table, decimals_of
 from h3sim.values.text import escape_control, plural
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
     from h3sim.study.compare import ComparisonRow, MetricRow, SeedComparisonRow, SeedMetricRow
     from h3sim.study.matrix import Speedup
-    from h3sim.study.statistics import SchemeRow
+    from h3sim.study.statistics.contrasts import SchemeRow
 
 
 _SPEEDUP_HEADS = (

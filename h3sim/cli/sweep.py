@@ -18,7 +18,7 @@ from h3sim.study import Store, merge_stores, read_results
 from h3sim.study.cache_key import model_version
 from h3sim.study.design import StoppingRule, StudyPart
 from h3sim.study.runner import dask_client
-from h3sim.study.statistics import how_of
+from h3sim.study.statistics.pairs import how_of
 from h3sim.study.store import repair_store
 from h3sim.study.study_file import read_study
 from h3sim.study.sweep import run_until

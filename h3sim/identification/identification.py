@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from h3sim.schedulers import Scheduler
+    from h3sim.values.plots import IdentificationPlots
 
 
 class Resync(enum.Enum):
@@ -729,9 +730,10 @@ class Identification:
         return next((row for row in self.rows if row.is_refuted), None)
 
     @property
-    def plot(self) -> Any:
+    def plot(self) -> IdentificationPlots:
         """Figures: `plot.picks()`."""
-        return reporting().IdentificationPlots(self)
+        plots: IdentificationPlots = reporting().IdentificationPlots(self)
+        return plots
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a document, h3sim-identification/1."""

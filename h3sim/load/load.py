@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
     from h3sim.transport import Network, Protocol, TransportProfile
+    from h3sim.values.plots import LoadPlots
 
 
 Which = Literal["all", "atf"]
@@ -257,9 +258,10 @@ class Load(WithMilestones, RichDisplay):
         return None if index_ns is None else float(index_ns / NS_PER_MS)
 
     @property
-    def plot(self) -> Any:
+    def plot(self) -> LoadPlots:
         """Figures of this load: `plot.multiplexing()`, `plot.byte_index()`, `plot.waterfall()`."""
-        return reporting().LoadPlots([self])
+        plots: LoadPlots = reporting().LoadPlots([self])
+        return plots
 
     def to_pandas(self) -> pd.DataFrame:
         """Return `timings` as a pandas DataFrame; its `attrs` describe the run.
@@ -293,11 +295,6 @@ class Load(WithMilestones, RichDisplay):
         """Return the load as HAR 1.2, with initiators, priorities and delivery times."""
         har: dict[str, Any] = export().load_to_har(self)
         return har
-
-    def to_chrome_trace(self) -> dict[str, Any]:
-        """Return the load as a Chrome trace (JSON), which ui.perfetto.dev opens."""
-        trace: dict[str, Any] = export().load_to_chrome_trace(self)
-        return trace
 
     def __repr__(self) -> str:
         return (

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from h3sim.metrics import Timing
     from h3sim.qlog import MeasuredLog
     from h3sim.trace import Trace
+    from h3sim.values.plots import LogPlots
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,9 +40,10 @@ class Measurement:
         return document
 
     @property
-    def plot(self) -> Any:
+    def plot(self) -> LogPlots:
         """Figures of this log: `plot.byte_ranges()`, `plot.progress()`."""
-        return reporting().LogPlots([self])
+        plots: LogPlots = reporting().LogPlots([self])
+        return plots
 
     @property
     def trace(self) -> Trace:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
+    from h3sim.values.plots import PagePlots
+
 
 class RootPage(NamedTuple):
     """A root with its descendants, as a page: its resource n is *indices[n]* of the full page."""
@@ -477,15 +479,13 @@ class MarksFrom(enum.Enum):
     """The author of the page, or a browser that recorded it with its layout."""
     HEURISTIC = "heuristic"
     """Inferred from markup and order (`h3sim.browser.infer_above_the_fold`)."""
-    CRITICAL_PATH = "critical-path"
-    """The critical path of a WProfX graph."""
     HAND = "hand"
     """Labelled by hand (`h3sim annotate`)."""
 
     @property
     def is_inferred(self) -> bool:
         """True if the labels were not observed; figures that depend on them must say so."""
-        return self in (MarksFrom.HEURISTIC, MarksFrom.CRITICAL_PATH)
+        return self is MarksFrom.HEURISTIC
 
 
 _GLOB_CHARS = frozenset("*?[")
@@ -753,9 +753,10 @@ class Page(Graph, RichDisplay):
         )
 
     @property
-    def plot(self) -> Any:
+    def plot(self) -> PagePlots:
         """Figures of this page: `plot.dependencies()`, `plot.kinds()`."""
-        return reporting().PagePlots(self)
+        plots: PagePlots = reporting().PagePlots(self)
+        return plots
 
     @property
     def graph(self) -> nx.DiGraph[str]:

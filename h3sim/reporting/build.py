@@ -20,7 +20,7 @@ from h3sim.reporting.study_plots import draw_ratios
 from h3sim.schema import format_value
 from h3sim.study import Comparison, Results, Sequential
 from h3sim.study.pairing import LOAD_COLUMNS
-from h3sim.study.statistics import NO_SEED_MATTERS
+from h3sim.study.statistics.contrasts import NO_SEED_MATTERS
 from h3sim.values.errors import H3SimError, InputError
 from h3sim.values.table import Column, Table
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from h3sim.reporting.document import Picture
-    from h3sim.study.statistics import SchemeRow
+    from h3sim.study.statistics.contrasts import SchemeRow
 
 
 Reported: TypeAlias = (

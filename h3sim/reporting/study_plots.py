@@ -37,11 +37,11 @@ from h3sim.reporting.paper import paper_in
 from h3sim.reporting.style import SIDE_LEGEND, SIGNIFICANT, SMALL, finish_axes, line
 from h3sim.study.pairing import LOAD_COLUMNS, varying
 from h3sim.study.rows import no_column
-from h3sim.study.statistics import (
+from h3sim.study.statistics.intervals import mean_interval
+from h3sim.study.statistics.pairs import (
     check_pooled,
     differences_by_scheme,
     how_of,
-    mean_interval,
     pairs_by_scheme,
 )
 from h3sim.values.errors import InputError, NothingToMeasureError, ValidationIssue
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from h3sim.reporting.style import FigureStyle
     from h3sim.study import Results
     from h3sim.study.header_study import HeaderRow
-    from h3sim.study.statistics import How
+    from h3sim.study.statistics.pairs import How
 
 
 _SIZE_LABELS = {"small": "small, < 500 kB", "medium": "medium", "large": "large, > 1000 kB"}

@@ -22,13 +22,14 @@ CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
 
 
 def shows_fields(
-    *declarations: type, but: Iterable[str] = (), type_: str = "{}"
+    *declarations: type | Callable[..., Any], but: Iterable[str] = (), type_: str = "{}"
 ) -> Callable[[CallableT], CallableT]:
     """Return a decorator that shows the `**options` of a function as the fields of dataclasses.
 
     Type checkers expand `Unpack[TypedDict]`, `inspect.signature` does not: so notebooks and `help`
     read the attribute `__signature__` (PEP 362), which has the fields with their defaults. *type_*
-    is the template of their annotations; the fields in *but* are left out.
+    is the template of their annotations; those in *but* are left out. A function among the
+    *declarations* stands for its keyword-only parameters.
     """
 
     def decorate(function: CallableT) -> CallableT:
@@ -39,14 +40,9 @@ def shows_fields(
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         }
         declared = {
-            entry.name: inspect.Parameter(
-                entry.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=entry.default,
-                annotation=type_.format(entry.type),
-            )
+            entry.name: entry
             for declaration in declarations
-            for entry in dataclasses.fields(declaration)
+            for entry in _keyword_parameters(declaration, type_)
             if entry.name not in own and entry.name not in but
         }
         parameters = [*own.values(), *declared.values()]
@@ -54,6 +50,21 @@ def shows_fields(
         return function
 
     return decorate
+
+
+def _keyword_parameters(
+    declaration: type | Callable[..., Any], type_: str
+) -> Iterator[inspect.Parameter]:
+    """Yield the fields of a dataclass, or the keyword-only parameters of a function."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    if dataclasses.is_dataclass(declaration):
+        for entry in dataclasses.fields(declaration):
+            annotation = type_.format(entry.type)
+            yield inspect.Parameter(entry.name, kind, default=entry.default, annotation=annotation)
+    else:
+        yield from (
+            own for own in inspect.signature(declaration).parameters.values() if own.kind is kind
+        )
 
 
 def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> dict[str, Any]:

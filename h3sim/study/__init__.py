@@ -10,7 +10,7 @@ from h3sim.study.merge import merge_stores
 from h3sim.study.results import Results, read_results
 from h3sim.study.rows import Counts, StoreError
 from h3sim.study.sobol import SensitivityRow, sensitivity
-from h3sim.study.statistics import corrected
+from h3sim.study.statistics.contrasts import corrected
 from h3sim.study.store import Store
 from h3sim.study.subjects import baseline_of, check_names
 from h3sim.study.sweep import Sequential, Study, StudyPlan, load_study, sequential_sweep, sweep

@@ -31,7 +31,7 @@ from h3sim.schema.values import Flag, ListOf, TableOf
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities
 from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, ResultTable
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, shows_loads
-from h3sim.study.statistics import mean_interval
+from h3sim.study.statistics.intervals import mean_interval
 from h3sim.study.subjects import resolve_compared
 from h3sim.study.sweep import load_study, resolve_seeds
 from h3sim.values.errors import (
@@ -263,8 +263,9 @@ class Comparison(ResultTable):
 class SeedComparisonRow(NamedTuple):
     """Comparison of a scheme with the baseline by one metric, over all seeds, with the same buffer.
 
-    *metric* is a column of a study; the rest is as in `h3sim.study.statistics.SchemeRow`: the
-    speedup is the geometric mean over clusters (pages, or seeds of a single page).
+    *metric* is a column of a study; the rest is as in `SchemeRow` of
+    `h3sim.study.statistics.contrasts`: the speedup is the geometric mean over clusters (pages, or
+    seeds of a single page).
     """
 
     metric: str

@@ -20,8 +20,10 @@ from h3sim.schema.arguments import PATH, check_arguments
 from h3sim.schema.fields import read_document, write_table
 from h3sim.schema.files import DIGEST, lines_digest, open_input
 from h3sim.schema.values import Integer, ListOf, OrNone, Text
-from h3sim.study import pairing, statistics
+from h3sim.study import pairing
 from h3sim.study.rows import Stored, StudyRows, no_column, row_problem
+from h3sim.study.statistics import contrasts, correlation, medians, ranks
+from h3sim.study.statistics.power import PowerRow, power_of_schemes
 from h3sim.study.store import Store
 from h3sim.values.errors import InputError, ValidationIssue, needing_extra
 from h3sim.values.notebook import reporting
@@ -35,15 +37,13 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from h3sim.study.statistics import (
-        Correction,
-        Correlation,
-        How,
-        Method,
-        PowerRow,
-        Ranks,
-        RelativeRow,
-    )
+    from h3sim.study.statistics.contrasts import Correction
+    from h3sim.study.statistics.correlation import Correlation
+    from h3sim.study.statistics.intervals import Method
+    from h3sim.study.statistics.medians import RelativeRow
+    from h3sim.study.statistics.pairs import How
+    from h3sim.study.statistics.ranks import Ranks
+    from h3sim.values.plots import StudyPlots
 
 
 FORMAT = "h3sim-results/2"
@@ -169,7 +169,8 @@ class Results(StudyRows, RichDisplay):
 
         *how* is "ratio", or "difference" in the unit of the value, which is the default for metrics
         that can be 0, such as blocked bytes and losses. See `compare_schemes` and `compare_over` in
-        `h3sim.study.statistics`, which say what figures mean and assume, and which rows there are.
+        `h3sim.study.statistics.contrasts`, which say what figures mean and assume, and which rows
+        there are.
 
         Raises:
             InputError: if there is no such scheme, column or value, if loads differ in columns that
@@ -199,19 +200,19 @@ class Results(StudyRows, RichDisplay):
             "how": how,
         }
         if over is None and not by and baseline is not None:
-            return statistics.compare_schemes(self, **options)
+            return contrasts.compare_schemes(self, **options)
         axis = "scheme" if over is None else over
-        return statistics.compare_over(self, over=axis, by=by, **options)
+        return contrasts.compare_over(self, over=axis, by=by, **options)
 
     def relative_medians(
         self, baseline: str = "rr", *, value: str = "byte_index_all_ms", how: How | None = None
     ) -> Rows[RelativeRow]:
-        """Return medians relative to *baseline*, as `h3sim.study.statistics.relative_medians`."""
-        return statistics.relative_medians(self, baseline=baseline, value=value, how=how)
+        """Return medians relative to *baseline*, as `h3sim.study.statistics.medians`."""
+        return medians.relative_medians(self, baseline=baseline, value=value, how=how)
 
     def correlation(self, x: str, y: str, *, confidence: float = 0.95) -> Correlation:
         """Return the rank correlation of two columns, as `h3sim.study.statistics.correlation`."""
-        return statistics.correlation(self, x, y, confidence=confidence)
+        return correlation.correlation(self, x, y, confidence=confidence)
 
     def power(
         self,
@@ -223,14 +224,12 @@ class Results(StudyRows, RichDisplay):
         power: float = 0.8,
         pool: Sequence[str] = (),
     ) -> Rows[PowerRow]:
-        """Return seeds and pages needed to detect a *speedup*; see `h3sim.study.statistics`.
+        """Return seeds and pages needed to detect a *speedup*; see `h3sim.study.statistics.power`.
 
         Settings are averaged over only if they differ in the columns that *pool* names.
         """
         options: dict[str, Any] = {"baseline": baseline, "value": value, "pool": pool}
-        return statistics.power_of_schemes(
-            self, speedup=speedup, level=level, power=power, **options
-        )
+        return power_of_schemes(self, speedup=speedup, level=level, power=power, **options)
 
     def ranks(
         self,
@@ -239,13 +238,14 @@ class Results(StudyRows, RichDisplay):
         level: float = 0.05,
         pool: Sequence[str] = (),
     ) -> Ranks:
-        """Return the mean ranks of schemes over pages, as `h3sim.study.statistics.mean_ranks`."""
-        return statistics.mean_ranks(self, value=value, level=level, pool=pool)
+        """Return the mean ranks of schemes over pages, as `h3sim.study.statistics.ranks`."""
+        return ranks.mean_ranks(self, value=value, level=level, pool=pool)
 
     @property
-    def plot(self) -> Any:
+    def plot(self) -> StudyPlots:
         """Plots, as methods of `h3sim.reporting.StudyPlots`: `plot.cdf()`, `plot.ranks()`."""
-        return reporting().StudyPlots(self)
+        plots: StudyPlots = reporting().StudyPlots(self)
+        return plots
 
     # Conversion
 

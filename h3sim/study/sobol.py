@@ -12,7 +12,7 @@ from h3sim.load.options import SEED, check_running
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import plain_number
 from h3sim.study.design import Range
-from h3sim.study.statistics import check_columns
+from h3sim.study.statistics.pairs import check_columns
 from h3sim.study.sweep import load_study, resolve_seeds
 from h3sim.values.errors import InputError, NothingToMeasureError, UnknownOptionError, needing_extra
 from h3sim.values.table import Rows

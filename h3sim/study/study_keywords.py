@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
 from h3sim.load.load_keywords import LoadKeywords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from h3sim.browser import BrowserModel
+    from h3sim.engine import Process
     from h3sim.headers import HeaderCompression
+    from h3sim.load import Load
     from h3sim.load.load_config import ControllerLike, NetworkLike, ProfileLike
-    from h3sim.study.design import Range
+    from h3sim.load.run import SchemeLike
+    from h3sim.load.selection import HalvesLike, SchedulersLike
+    from h3sim.study.design import Keep, Range
     from h3sim.study.runner import ProgressCallback
     from h3sim.study.store import Store
 
@@ -82,5 +86,27 @@ class AxisKeywords(TypedDict, total=False):
     hidden_at_ms: Axis[float | None]
 
 
-class SweepKeywords(AxisKeywords, ExecutionKeywords, total=False):
-    """Options of the loads of a study, and how they run."""
+class StudyArguments(AxisKeywords, total=False):
+    """Arguments of `load_study` besides pages and seeds."""
+
+    schemes: SchemeLike | Iterable[SchemeLike] | None
+    client: HalvesLike
+    server: HalvesLike
+    scheduler: SchedulersLike | None
+    signals: SchemeLike | None
+    cells: Sequence[Mapping[str, Any]] | None
+    samples: int | None
+    sampling: str
+    sampling_seed: int
+    resources: bool
+    metrics: Sequence[str]
+    columns: Mapping[str, Callable[[Load], Any]] | None
+    keep: Keep | None
+    processes: Sequence[Process]
+    timeout_s: float | None
+    name: str
+    part: str | None
+
+
+class SweepKeywords(StudyArguments, ExecutionKeywords, total=False):
+    """Arguments of `load_study` besides pages and seeds, and how loads run."""

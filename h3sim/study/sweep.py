@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim import catalog
 from h3sim.headers.base import HeaderLists
@@ -53,7 +53,8 @@ from h3sim.study.pairing import DETERMINED_BY
 from h3sim.study.results import Results
 from h3sim.study.rows import RunningStats
 from h3sim.study.runner import Execution, Runner, split_options, worker_count
-from h3sim.study.statistics import Pair, mean_interval, pairs_by_scheme, ratio_end
+from h3sim.study.statistics.intervals import mean_interval, ratio_end
+from h3sim.study.statistics.pairs import Pair, pairs_by_scheme
 from h3sim.study.store import CellOutcome, Store
 from h3sim.study.subjects import check_names
 from h3sim.study.worker import KEPT_COLUMN, Cells, LoadWork
@@ -71,9 +72,6 @@ if TYPE_CHECKING:
     from h3sim.engine import Process
     from h3sim.study.rows import StudyRows
     from h3sim.study.study_keywords import AxisKeywords, ExecutionKeywords, SweepKeywords
-
-CallableT = TypeVar("CallableT", bound=Callable[..., Any])
-
 
 _CELLS_PER_QUERY = 1000
 """Number of cells that are looked up in a store together."""
@@ -344,86 +342,6 @@ class Study:
         return Results(source, axes=self.axes, counts=counts)
 
 
-def _shows_options(function: CallableT) -> CallableT:
-    """Show the options of a sweep's loads, and how they run, in the signature of a function."""
-    shown = shows_fields(LoadConfig, but=("seed",), type_="Axis[{}]")(function)
-    return shows_fields(Execution)(shown)
-
-
-@_shows_options
-def sweep(
-    pages: SubjectLike | Iterable[SubjectLike],
-    *,
-    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
-    client: HalvesLike = None,
-    server: HalvesLike = None,
-    scheduler: SchedulersLike | None = None,
-    signals: SchemeLike | None = None,
-    seeds: int | Iterable[int] = 1,
-    cells: Sequence[Mapping[str, Any]] | None = None,
-    samples: int | None = None,
-    sampling: str = "latin-hypercube",
-    sampling_seed: int = 0,
-    resources: bool = False,
-    metrics: Sequence[str] = (),
-    columns: Mapping[str, Callable[[Load], Any]] | None = None,
-    keep: Keep | None = None,
-    processes: Sequence[Process] = (),
-    timeout_s: float | None = None,
-    name: str = "",
-    part: str | None = None,
-    retry_failed: bool = False,
-    **options: Unpack[SweepKeywords],
-) -> Results:
-    """Load every page with every setting, scheme and seed, and return one row per load.
-
-    Pages may be replaced by `HeaderLists`, compressed as `header_compression=` selects: their rows
-    have compression ratios and head-of-line blocking (`h3sim.study.header_study`).
-    The options of a load have one value or a list of values each. They, and the arguments from
-    *client* to *name*, are those of `load_study`; the last ones are the fields of `Execution`.
-    Code of your own, as `scheduler=[MyScheduler], signals="chrome-eps"` or `cc=MyController`, may
-    be defined in a notebook. Without *executor* and *workers* the duration of the study decides.
-    Failed loads keep their error in the *store*, and run again with *retry_failed*.
-
-    Raises:
-        InputError: if an argument is invalid.
-        UnknownNameError: if a name is unknown.
-        UnknownOptionError: if an option is unknown.
-        StoreError: if the store cannot be read or written.
-
-    >>> results = sweep("davies-meenan", schemes=["rr", "fifo"], rtt_ms=[0, 50], executor="serial")
-    >>> [(row["rtt_ms"], row["scheme"], row["page_load_ms"]) for row in results][:2]
-    [(0.0, 'rr', 4580.0), (0.0, 'fifo', 4580.0)]
-    """
-    refuse_unknown(sweep, (name for name in options if not is_file_key(name)))
-    execution, axes = split_options(options)
-    check_running(retry_failed=retry_failed)
-    Execution(**execution)
-    study = load_study(
-        pages,
-        schemes=schemes,
-        client=client,
-        server=server,
-        scheduler=scheduler,
-        signals=signals,
-        seeds=seeds,
-        cells=cells,
-        samples=samples,
-        sampling=sampling,
-        sampling_seed=sampling_seed,
-        resources=resources,
-        metrics=metrics,
-        columns=columns,
-        keep=keep,
-        processes=processes,
-        timeout_s=timeout_s,
-        name=name,
-        part=part,
-        **axes,
-    )
-    return study.run(retry_failed=retry_failed, **execution)
-
-
 @shows_fields(LoadConfig, but=("seed",), type_="Axis[{}]")
 def load_study(
     pages: SubjectLike | Iterable[SubjectLike],
@@ -502,6 +420,42 @@ def load_study(
     study.part = chosen_part
     study.ask_for(metrics)
     return study
+
+
+@shows_fields(load_study, Execution)
+def sweep(
+    pages: SubjectLike | Iterable[SubjectLike],
+    *,
+    seeds: int | Iterable[int] = 1,
+    retry_failed: bool = False,
+    **options: Unpack[SweepKeywords],
+) -> Results:
+    """Load every page with every setting, scheme and seed, and return one row per load.
+
+    Pages may be replaced by `HeaderLists`, compressed as `header_compression=` selects: their rows
+    have compression ratios and head-of-line blocking (`h3sim.study.header_study`).
+    The options of a load have one value or a list of values each. They, and the other arguments
+    from *schemes* to *part*, are those of `load_study`; the last ones are the fields of
+    `Execution`. Code of your own, as `scheduler=[MyScheduler], signals="chrome-eps"` or
+    `cc=MyController`, may be defined in a notebook. Without *executor* and *workers* the duration
+    of the study decides. Failed loads keep their error in the *store*, and run again with
+    *retry_failed*.
+
+    Raises:
+        InputError: if an argument is invalid.
+        UnknownNameError: if a name is unknown.
+        UnknownOptionError: if an option is unknown.
+        StoreError: if the store cannot be read or written.
+
+    >>> results = sweep("davies-meenan", schemes=["rr", "fifo"], rtt_ms=[0, 50], executor="serial")
+    >>> [(row["rtt_ms"], row["scheme"], row["page_load_ms"]) for row in results][:2]
+    [(0.0, 'rr', 4580.0), (0.0, 'fifo', 4580.0)]
+    """
+    refuse_unknown(sweep, (name for name in options if not is_file_key(name)))
+    execution, design = split_options(options)
+    check_running(retry_failed=retry_failed)
+    Execution(**execution)
+    return load_study(pages, seeds=seeds, **design).run(retry_failed=retry_failed, **execution)
 
 
 def _own_columns(columns: object) -> dict[str, Callable[[Load], Any]]:
@@ -763,14 +717,13 @@ class Sequential(RichDisplay):
         yield self.rows
 
 
-@_shows_options
+@shows_fields(load_study, Execution, but=("seeds",))
 def sequential_sweep(
     pages: PageLike | Iterable[PageLike],
     *,
     width: float,
     baseline: str = "rr",
     value: str = "byte_index_all_ms",
-    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
     confidence: float = 0.95,
     most_seeds: int = 200,
     **options: Unpack[SweepKeywords],
@@ -802,10 +755,9 @@ def sequential_sweep(
     rule = StoppingRule(
         width=width, baseline=baseline, value=value, confidence=confidence, most_seeds=most_seeds
     )
-    execution, axes = split_options(options)
+    execution, design = split_options(options)
     Execution(**execution)
-    study = load_study(pages, schemes=schemes, **axes)
-    return run_until(study, rule, **execution)
+    return run_until(load_study(pages, **design), rule, **execution)
 
 
 @shows_fields(Execution)

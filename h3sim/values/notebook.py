@@ -98,7 +98,7 @@ def _has_blank(answer: Any) -> bool:
 def reporting() -> Any:
     """Return `h3sim.reporting`, which imports matplotlib and is above what it draws.
 
-    Results return its figures as their attribute `plot`.
+    Results return its figures as their attribute `plot`, whose types are in `plots.pyi`.
     """
     return importlib.import_module("h3sim.reporting")
 

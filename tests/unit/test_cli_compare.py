@@ -14,7 +14,8 @@ from h3sim.cli.compare import _speedup_cells, too_few
 from h3sim.reporting import LoadPlots
 from h3sim.study import Results
 from h3sim.study.compare import SeedComparisonRow
-from h3sim.study.statistics import NO_SEED_MATTERS, compare_schemes, mean_interval
+from h3sim.study.statistics.contrasts import NO_SEED_MATTERS, compare_schemes
+from h3sim.study.statistics.intervals import mean_interval
 from tests.helpers import page_file
 
 if TYPE_CHECKING:

@@ -10,7 +10,9 @@ from scipy import stats
 from h3sim.cli.main import main
 from h3sim.load.figures import FIGURES
 from h3sim.study import Results
-from h3sim.study.statistics import DifferenceRow, SchemeRow, how_of, mean_interval
+from h3sim.study.statistics.contrasts import DifferenceRow, SchemeRow
+from h3sim.study.statistics.intervals import mean_interval
+from h3sim.study.statistics.pairs import how_of
 from h3sim.values.errors import InputError
 
 if TYPE_CHECKING:
@@ -187,7 +189,7 @@ def test_medians_of_what_can_be_zero_change_by_differences() -> None:
 
 def test_figures_show_differences_where_there_are_no_ratios() -> None:
     plot = rare().plot
-    forest = plot.forest("hol_stream_bytes", baseline="always")
+    forest: Any = plot.forest("hol_stream_bytes", baseline="always")
     row = rare().compare("always", value="hol_stream_bytes")[1]
     drawn = [[float(x) for x in line.get_xdata()] for line in forest.get_lines()]
     assert [row.low, row.high] in drawn

@@ -29,6 +29,8 @@ network = "moon"
 [axes]
 rtt_ms = [1, 1]
 """
+LOAD = h3sim.simulate("davies-meenan")
+RESULTS = h3sim.sweep("davies-meenan", executor="serial")
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,8 @@ rtt_ms = [1, 1]
         (lambda: h3sim.sweep("pge", rtt=[1, 2]), "rtt: there is no such option; did you mean"),  # type: ignore[call-arg]
         (lambda: h3sim.simulate("pge", rtt_ms="50ms"), "rtt_ms: must be a number"),  # type: ignore[arg-type]
         (lambda: h3sim.study.sequential_sweep("pge", width=-1, rtt_ms=-1), "width: must be"),
+        (lambda: LOAD.plot.waterfall(unti_ms=5), "unti_ms: there is no such option; did you mean"),  # type: ignore[call-arg]
+        (lambda: RESULTS.plot.cdf(relative="rr"), "relative: there is no such option"),  # type: ignore[call-arg]
     ],
 )
 def test_a_function_raises_at_the_first_wrong_argument(

@@ -256,7 +256,7 @@ def test_a_waterfall_folds_by_kind_and_by_host() -> None:
     assert names[:-1] == ["a.test, 3: 2 image, 1 document", "b.test, 2 x image"]
     assert len(load.plot.waterfall(fold="kind").get_yticklabels()) == 2 + 1
     with pytest.raises(InputError, match="'host' or 'kind'"):
-        load.plot.waterfall(fold="colour")
+        load.plot.waterfall(fold="colour")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_each_connection_has_its_own_window() -> None:
     load = _with_two_connections()
     assert load.trace.recovery == ()
     for connection in load.connections:
-        ax = load.plot.congestion(connection=connection.number)
+        ax: Any = load.plot.congestion(connection=connection.number)
         (window,) = [each for each in ax.get_lines() if each.get_label() == "congestion window"]
         assert [float(kb) for kb in window.get_ydata()] == [
             row.congestion_window / 1000 for row in connection.trace.recovery
@@ -329,7 +329,7 @@ def test_the_axis_of_a_waterfall_reaches_to_the_largest_paint() -> None:
 def test_a_waterfall_shows_what_the_link_and_the_main_thread_did() -> None:
     page = h3sim.page.synthetic(seed=1, n_resources=46)
     load = h3sim.simulate(page, scheme="chrome-eps", network="cable", browser="parse")
-    ax = load.plot.waterfall()
+    ax: Any = load.plot.waterfall()
     *_, bandwidth, main_thread = [label.get_text() for label in ax.get_yticklabels()]
     assert main_thread == "main thread"
     (area,) = [patch for patch in ax.patches if patch.get_gid() == "bandwidth"]
@@ -390,7 +390,8 @@ def test_round_trip_times_begin_with_the_first_sample() -> None:
     # RFC 9002 guesses 333 ms before: cable has 28 ms, and its queue.
     assert load.trace.recovery[0].latest_rtt_ns == 333 * MS
     assert all(28 * MS <= row.latest_rtt_ns < 333 * MS for row in rows)
-    latest, smoothed, least = load.plot.rtt().get_lines()
+    ax: Any = load.plot.rtt()
+    latest, smoothed, least = ax.get_lines()
     assert list(latest.get_ydata()) == pytest.approx([row.latest_rtt_ns / MS for row in rows])
     assert list(smoothed.get_ydata()) == pytest.approx([row.smoothed_rtt_ns / MS for row in rows])
     assert min(least.get_ydata()) >= 28

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -105,7 +105,7 @@ def test_what_pages_are_not_distinguished_by_is_refused(
 def test_a_figure_of_optimality_ratios_has_a_lane_for_each_network_and_class(
     over_two_networks: h3sim.advice.Optimality,
 ) -> None:
-    by_page = over_two_networks.plot.schemes()
+    by_page: Any = over_two_networks.plot.schemes()
     assert [label.get_text() for label in by_page.get_legend().get_texts()] == [
         "marx-2019",
         "cable",

@@ -357,7 +357,7 @@ def test_an_unknown_set_of_resources_is_refused(which: Any) -> None:
 
 def test_a_waterfall_has_a_row_per_resource_in_request_order_with_marks_in_words() -> None:
     load = h3sim.simulate(SMALL, scheme="rr", rtt_ms=20)
-    ax = load.plot.waterfall()
+    ax: Any = load.plot.waterfall()
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert names[:-1] == ["1  index.html \u25b2", "2  a.css \u25b2", "3  b.jpg"]
     # 1400 bytes each 10 ms are 1.12 Mbit/s: what is shown is never faster than the link.
@@ -431,9 +431,10 @@ def test_up_to_12_resources_have_colours_of_their_own_and_more_a_shade_of_their_
         "render-blocking: 3, 18 kB",
         "rest: 8, 48 kB",
     ]
-    collections = [c for c in load.plot.multiplexing().collections if "shade" in c.get_gid()]
+    ax: Any = load.plot.multiplexing()
+    collections = [c for c in ax.collections if "shade" in c.get_gid()]
     drawn = {to_hex(c.get_facecolor()[0]) for c in collections}
-    patches = legend_of(load).findobj(Rectangle)
+    patches: Any = legend_of(load).findobj(Rectangle)
     assert drawn == {to_hex(patch.get_facecolor()) for patch in patches}
     assert len(drawn) == 9
 
@@ -450,7 +451,7 @@ def test_a_late_beacon_is_cut_off_and_said() -> None:
     load = h3sim.simulate(page_of(resource("/", 14_000), late))
     ax = load.plot.multiplexing()
     # Ten packets at 10 ms each; the beacon comes at the tick of the minute.
-    assert ax.get_xlim() == (0, pytest.approx(100.5))
+    assert ax.get_xlim() == pytest.approx((0, 100.5))
     note = "cut here: 1 resource is complete later, the last at 60,000 ms"
     assert note in ax.get_xlabel()
     assert {axes.get_xlim() for axes in load.plot.figure().axes if axes.axison} == {ax.get_xlim()}
@@ -465,7 +466,8 @@ def test_a_late_beacon_is_cut_off_and_said() -> None:
 
 def test_lost_packets_are_marked_when_they_were_sent_and_what_came_again_when_it_arrived() -> None:
     load = h3sim.simulate("davies-meenan", scheme="fifo", network="sander-2mbps-100ms-5pct")
-    lost, again = (line.get_xdata() for line in load.plot.multiplexing().get_lines())
+    ax: Any = load.plot.multiplexing()
+    lost, again = (line.get_xdata() for line in ax.get_lines())
     rows = load.trace.packet_rows
     assert sorted(lost) == sorted({row[5]: row[0] / 1e6 for row in rows if row[1] is None}.values())
     assert load.packets.lost == len(lost) > 0

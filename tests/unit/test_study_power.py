@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from h3sim.study import Results
-from h3sim.study.statistics import power_of_test
+from h3sim.study.statistics.power import power_of_test
 from h3sim.values.errors import InputError, NothingToMeasureError
 
 

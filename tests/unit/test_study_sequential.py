@@ -13,7 +13,8 @@ from scipy import stats
 import h3sim
 from h3sim.cli import main
 from h3sim.study.design import StoppingRule
-from h3sim.study.statistics import mean_interval, pairs_by_scheme, student_interval
+from h3sim.study.statistics.intervals import mean_interval, student_interval
+from h3sim.study.statistics.pairs import pairs_by_scheme
 from h3sim.values.errors import InputError, UnknownOptionError
 from tests.helpers import page_of
 

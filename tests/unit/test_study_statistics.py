@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 from h3sim.study import Results
-from h3sim.study.statistics import holm, mean_interval, rank_biserial
+from h3sim.study.statistics.contrasts import holm, rank_biserial
+from h3sim.study.statistics.intervals import mean_interval
 from h3sim.values.errors import InputError, NothingToMeasureError
 from tests.effort import some
 from validation.intervals import coverage
