@@ -246,6 +246,43 @@ _NET_LOG = net_log(
     ),
     *net_request(3, "/api", 5250, "application/json", "sec-fetch-dest: empty"),
 )
+_WPROFX = [
+    {"id": f"{SITE}/?q=SECRET", "objs": [
+        {"activityId": "Networking_0", "startTime": 0, "responseReceivedTime": 40, "endTime": 50,
+         "transferSize": 5000, "mimeType": "text/html", "statusCode": 200},
+        {"activityId": "Loading_0", "startTime": 50, "endTime": 60}]},
+    {"id": f"{SITE}/app.js", "objs": [
+        {"activityId": "Networking_1", "startTime": 55, "responseReceivedTime": 90, "endTime": 100,
+         "transferSize": 700, "mimeType": "text/javascript", "statusCode": 200},
+        {"activityId": "Scripting_0", "startTime": 100, "endTime": 130}]},
+    {"id": f"{SITE}/api", "objs": [
+        {"activityId": "Networking_2", "startTime": 135, "responseReceivedTime": 180,
+         "endTime": 190, "transferSize": 30, "mimeType": "application/json", "statusCode": 200}]},
+    {"id": "Deps", "objs": [
+        {"a1": "Loading_0", "a2": "Networking_1", "time": 5},
+        {"a1": "Networking_1", "a2": "Scripting_0", "time": -1},
+        {"a1": "Scripting_0", "a2": "Networking_2", "time": -1}]},
+    {"criticalPath": ["Networking_0"]},
+]  # fmt: skip
+_EPLOAD = {
+    "name": "shop",
+    "start_activity": "d0",
+    "load_activity": "d2",
+    "objs": [
+        {"id": "o0", "host": "shop.example", "path": "/?q=SECRET", "when_comp_start": 1,
+         "download": {"id": "d0", "type": "html", "len": 4000},
+         "comps": [{"id": "c0", "type": "evalhtml", "time": 10},
+                   {"id": "c1", "type": "evalhtml", "time": 20}]},
+        {"id": "o2", "url": "/late.png", "host": "shop.example", "when_comp_start": -1,
+         "download": {"id": "d2", "type": "image/png", "len": 90}, "comps": []},
+        {"id": "o1", "host": "shop.example", "path": "/app.js", "when_comp_start": -1,
+         "download": {"id": "d1", "type": "js"},
+         "comps": [{"id": "c2", "type": "evaljs", "s_time": 100, "e_time": 140}]},
+    ],
+    "deps": [{"id": "x0", "a1": "c0", "a2": "d1", "time": 4},
+             {"id": "x1", "a1": "d1", "a2": "c2", "time": -1},
+             {"id": "x2", "a1": "c2", "a2": "d2", "time": -1}],
+}  # fmt: skip
 
 
 def _traced(name: str, at_ms: float, **data: Any) -> dict[str, Any]:
@@ -443,6 +480,8 @@ SAMPLES: dict[str, Any] = {
     "net-log": _NET_LOG,
     "webpagetest": _WPT,
     "lighthouse": _LIGHTHOUSE,
+    "wprofx": _WPROFX,
+    "epload": _EPLOAD,
     "facts": {"name": "two", "resources": [
         {"id": "r0", "parent": None, "type": "html", "body_bytes": 900, "start_ms": 0,
          "first_byte_ms": 50, "end_ms": 80, "host": "SECRET"},

@@ -184,6 +184,12 @@ def _is_known_to_be_seen(resource: Resource) -> bool:
     return resource.hero or is_hinted or _was_raised(resource)
 
 
+def mark_critical_path(page: Page) -> Page:
+    """Return *page* with its critical resources and their ancestors marked as above the fold."""
+    critical = (i for i, resource in enumerate(page.resources) if resource.critical)
+    return _marked(page, critical, MarksFrom.CRITICAL_PATH)
+
+
 def _marked(page: Page, indices: Iterable[int], source: MarksFrom) -> Page:
     """Return *page* with exactly these resources and their ancestors marked as above the fold."""
     return marked(page, {page.resources[i].id for i in _add_ancestors(page, indices)}, source)

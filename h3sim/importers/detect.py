@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from h3sim.browser.above_the_fold import HEURISTIC, with_marks
+from h3sim.browser.above_the_fold import HEURISTIC, mark_critical_path, with_marks
 from h3sim.importers.crux import CRUX_COLUMNS
 from h3sim.importers.formats import archive
 from h3sim.importers.formats.chrome_trace import ChromeTrace
@@ -22,6 +22,7 @@ from h3sim.importers.formats.lab_results import (
 )
 from h3sim.importers.formats.net_log import NetLog
 from h3sim.importers.formats.site import read_site
+from h3sim.importers.formats.wprof import EploadGraph, WprofxGraph
 from h3sim.importers.page_assembly import assemble
 from h3sim.importers.recorded_request import Recording
 from h3sim.importers.result import ImportedPage, RecordingError
@@ -124,6 +125,8 @@ FAMILIES = (
         lambda part: part.path in LIGHTHOUSE_SIGNS or _is_flow_step(part),
         LighthouseResult,
     ),
+    Family("wprofx", ("wprofx",), _list_item_has("objs"), WprofxGraph),
+    Family("epload", ("epload",), _is_top_level_member("objs", list), EploadGraph),
     Family("facts", ("facts",), _is_top_level_member("resources", list), FactsReader),
 )
 SITE = "site"
@@ -149,7 +152,7 @@ _MAX_FILE_PARTS = 1_000_000
 _MAX_FILE_PROBLEMS = 100_000
 """Mistakes after which the rest of a file is not read: as many as requests."""
 _CRUX_MESSAGE = "has connections of CrUX, not a page: name a folder for their networks (-o FOLDER/)"
-_NO_EVENT = "must have method or ph, has none"
+_NO_EVENT = "must have method, ph or objs, has none"
 _MAX_EXAMINED_PARTS = 10_000
 """Most parts that are examined to detect the format."""
 
@@ -331,7 +334,9 @@ def _with_requested_marks(imported: ImportedPage, choice: str | Path) -> Importe
     page = imported.page
     is_marked = any(resource.above_the_fold for resource in page.resources)
     is_guess = choice == HEURISTIC and not is_marked  # recorded marks take precedence
-    if is_guess or choice != HEURISTIC:
+    if is_guess and any(resource.critical for resource in page.resources):
+        page = mark_critical_path(page)
+    elif is_guess or choice != HEURISTIC:
         page = with_marks(page, choice)
     evidence = page.above_the_fold_from
     n_marked = sum(resource.above_the_fold for resource in page.resources)

@@ -257,7 +257,7 @@ _WORDS_BY_KIND = {
     Kind.MEDIA: "media video audio track texttrack",
     Kind.OTHER: "manifest ping beacon cspviolationreport report object embed",
 }
-"""Words of recorders: Chrome's resource types, Fetch's destinations."""
+"""Words of recorders: Chrome's resource types, Fetch's destinations, types in WProf's graphs."""
 _EXTENSIONS_BY_KIND = {
     Kind.DOCUMENT: "html htm xhtml php asp aspx jsp",
     Kind.STYLESHEET: "css",

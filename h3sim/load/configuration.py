@@ -286,6 +286,7 @@ def _describe_browser(browser: BrowserModel) -> dict[str, str]:
 
 _NOTE_BY_MARKS_SOURCE = {
     MarksFrom.HEURISTIC: "what is above the fold was inferred from markup and order, not seen",
+    MarksFrom.CRITICAL_PATH: "what is above the fold was taken from WProfX's critical path",
 }
 
 

@@ -479,13 +479,15 @@ class MarksFrom(enum.Enum):
     """The author of the page, or a browser that recorded it with its layout."""
     HEURISTIC = "heuristic"
     """Inferred from markup and order (`h3sim.browser.infer_above_the_fold`)."""
+    CRITICAL_PATH = "critical-path"
+    """The critical path of a WProfX graph."""
     HAND = "hand"
     """Labelled by hand (`h3sim annotate`)."""
 
     @property
     def is_inferred(self) -> bool:
         """True if the labels were not observed; figures that depend on them must say so."""
-        return self is MarksFrom.HEURISTIC
+        return self in (MarksFrom.HEURISTIC, MarksFrom.CRITICAL_PATH)
 
 
 _GLOB_CHARS = frozenset("*?[")

@@ -295,6 +295,8 @@ READERS: dict[str, Reader] = {
             b'{"yyyymmdd": "2025-02-01", "_4GDensity": 0.6, "slow2GDensity": 0.1}',
         ],
     ),
+    "WProfX": Reader(file_name="wprofx.json", read=_imported, samples=_recorded("wprofx")),
+    "Epload": Reader(file_name="epload.json", read=_imported, samples=_recorded("epload")),
     "fact table": Reader(file_name="facts.json", read=_imported, samples=_recorded("facts")),
     "HTML and CSS": Reader(
         file_name="index.html",

@@ -17,6 +17,7 @@ from typing import Any, Final
 import h3sim
 from h3sim.browser.above_the_fold import (
     infer_above_the_fold,
+    mark_critical_path,
     needed_for_first_paint,
 )
 from h3sim.page import Discovery, FetchPriority, Kind, Page, PriorityChange, Resource, TriggerEvent
@@ -135,7 +136,10 @@ def _with_redirect(page: Page) -> Page:
 
 
 def _inferred(page: Page) -> str:
-    marks = [resource.above_the_fold for resource in infer_above_the_fold(page).resources]
+    marks = [
+        [resource.above_the_fold for resource in marked(page).resources]
+        for marked in (infer_above_the_fold, mark_critical_path)
+    ]
     return _short(repr((needed_for_first_paint(page), marks, page.images_before)))
 
 

@@ -958,6 +958,8 @@ FILES: dict[str, dict[str, Any]] = {
         **_lists(_crux, "record", "metrics", "round_trip_time", "histogram", make=_CRUX_BINS),
         "many rows": _text(lambda n: _joined(_crux_row, n, "\n")),
     },
+    "WProfX": {**_JSON, **_lists_of("wprofx")},
+    "Epload": {**_JSON, **_lists_of("epload")},
     "fact table": {
         **_JSON,
         **_lists(lambda: SAMPLES["facts"], "resources", make=_FACTS),

@@ -10,6 +10,7 @@ import h3sim
 from h3sim.browser import BrowserModel, ScheduledPriorityChange, TightMode, make_browser
 from h3sim.browser.above_the_fold import (
     infer_above_the_fold,
+    mark_critical_path,
     needed_for_first_paint,
 )
 from h3sim.browser.document import DocumentParser
@@ -377,9 +378,13 @@ class TestAboveTheFold:
         of = page(
             named("a.js", 900),
             named("b.js", 5, by="a.js"),
-            named("c.png", 5, by="b.js", hero=True),
+            named("c.png", 5, by="b.js", critical=True),
+            named("d.png", 910),
         )
-        assert seen(of) == ["/", "a.js", "b.js", "c.png"]
+        marked = mark_critical_path(of)
+        assert [r.id for r in marked.resources if r.above_the_fold] == [
+            *("/", "a.js", "b.js", "c.png")
+        ]
 
 
 class TestModel:
@@ -454,11 +459,11 @@ def test_the_parser_is_told_of_every_byte_of_the_document() -> None:
 
 def test_marks_of_what_timers_of_a_circle_bring_are_found() -> None:
     timers = [
-        {**named(f"{a}.png", hero=True), "discovered": {"by": f"{b}.png", "at": "time"}}
+        {**named(f"{a}.png", critical=True), "discovered": {"by": f"{b}.png", "at": "time"}}
         for a, b in ("cd", "dc")
     ]
-    marked = infer_above_the_fold(page(*timers))
-    assert [r.above_the_fold for r in marked.resources][1:] == [True, True]
+    marked = mark_critical_path(page(*timers))
+    assert [r.above_the_fold for r in marked.resources] == [False, True, True]
 
 
 @pytest.mark.parametrize("mode", [TightMode.CHROME_118, TightMode.SAFARI])

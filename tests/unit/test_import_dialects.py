@@ -108,6 +108,20 @@ PAGES: dict[str, dict[str, dict[str, Any]]] = {
         "api": {"kind": "fetch", "mime": "application/json", "bytes": 1000}
         | {"discovered": AFTER_EXECUTION | {"delay_ms": 60.0}},
     },
+    "wprofx": {
+        "/": {"kind": "document", "mime": "text/html", "bytes": 5000, "critical": True},
+        "app.js": {"kind": "script", "mime": "text/javascript", "bytes": 700, **BLOCKING}
+        | {"execute_ms": 30.0, "discovered": {"by": "/", "at": "complete", "delay_ms": 5.0}},
+        "api": {"kind": "fetch", "mime": "application/json", "bytes": 30}
+        | {"discovered": AFTER_THE_SCRIPT | {"delay_ms": 5.0}},
+    },
+    "epload": {
+        "/": {"kind": "document", "bytes": 4000, "execute_ms": 30.0},
+        "app.js": {"kind": "script", "bytes": 0, "execute_ms": 40.0}
+        | {"discovered": {"by": "/", "at": "offset", "offset_bytes": 0, "delay_ms": 4.0}},
+        "late.png": {"kind": "image", "mime": "image/png", "bytes": 90}
+        | {"discovered": {"by": "app.js", "at": "executed"}},
+    },
     "facts": {
         "r0": {"kind": "document", "bytes": 900},
         "r1": {"kind": "image", "bytes": 40}
@@ -202,7 +216,7 @@ def test_the_report_counts_what_was_found_and_what_was_inferred(tmp_path: Path) 
     }
 
 
-@pytest.mark.parametrize("name", ["devtools-log", "facts"])
+@pytest.mark.parametrize("name", ["devtools-log", "wprofx", "epload", "facts"])
 def test_a_dialect_that_is_insisted_on_is_refused_elsewhere(tmp_path: Path, name: str) -> None:
     path = write_recording(tmp_path, SAMPLES["har"])
     with pytest.raises(ValueError, match=f"is HAR, not {name}"):

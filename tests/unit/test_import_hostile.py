@@ -53,7 +53,7 @@ def outcome_of(folder: Path, document: Any) -> tuple[list[str], list[str]]:
         ("{}", "is not a known recording format: its keys are nothing"),
         ('{"a": 1}', "is not a known recording format: its keys are 'a'"),
         ("[]", "contains no request with an HTTP response"),
-        ("[{}]", "[0]: must have method or ph, has none"),
+        ("[{}]", "[0]: must have method, ph or objs, has none"),
         ('{"a": tru', "is cut off: Expecting value at character 6"),
         ('{"format": "a', "is cut off: Unterminated string starting at character 11"),
         (
@@ -202,7 +202,7 @@ def test_times_of_years_are_cut_to_a_day(tmp_path: Path) -> None:
     assert result.left_out == {"more than half an hour after the document": 1}
 
 
-@pytest.mark.parametrize("name", ["har-chrome-har", "devtools-log", "facts"])
+@pytest.mark.parametrize("name", ["har-chrome-har", "devtools-log", "wprofx", "epload", "facts"])
 def test_any_part_of_a_recording_may_be_anything(tmp_path: Path, name: str) -> None:
     """Replace each value of each object by each of these; what comes loads or is refused."""
     for wrong in (None, -1, "\ud800\0", [[]], {"url": 3}):  # type: ignore[var-annotated]

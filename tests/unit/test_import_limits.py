@@ -65,7 +65,7 @@ def test_entries_without_end_are_read_up_to_a_number(
     "dialect",
     [
         *("devtools-log", "chrome-trace", "lighthouse", "webpagetest", "net-log"),
-        "facts",
+        *("wprofx", "epload", "facts"),
     ],
 )
 def test_no_dialect_takes_up_more_than_that(
@@ -157,7 +157,7 @@ def test_what_stands_beside_and_behind_the_log_of_a_har_is_told(tmp_path: Path) 
             import_page(write_recording(tmp_path, document), strict=True)
 
 
-@pytest.mark.parametrize("dialect", ["facts"])
+@pytest.mark.parametrize("dialect", ["wprofx", "epload", "facts"])
 def test_what_stands_behind_any_recording_is_told(tmp_path: Path, dialect: str) -> None:
     text = json.dumps(SAMPLES[dialect])
     assert skipped_of(tmp_path, text + " {}") == ["data after the recording is ignored"]

@@ -1,7 +1,8 @@
-"""DevTools logs: what is not in the ordinary recording."""
+"""DevTools logs and WProf graphs: what is not in the ordinary recording of each."""
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from h3sim.importers import import_page
@@ -122,3 +123,51 @@ def test_events_that_tell_nothing_are_told_and_skipped(tmp_path: Path) -> None:
         "[6]: skipped: is 7",
         "[7].params.requestId: skipped: is missing",
     ]
+
+
+def epload(*deps: tuple[str, str, float], **changes: Any) -> dict[str, Any]:
+    graph = copy.deepcopy(SAMPLES["epload"])
+    graph["objs"][0].update(changes)
+    graph["deps"] = [{"a1": a1, "a2": a2, "time": time} for a1, a2, time in deps]
+    return graph  # type: ignore[no-any-return]
+
+
+def triggers(folder: Path, graph: dict[str, Any]) -> dict[str, Any]:
+    resources = resources_of(folder, graph)
+    return {id_: resource.get("discovered") for id_, resource in resources.items()}
+
+
+def test_dependencies_become_triggers(tmp_path: Path) -> None:
+    # The document's computations take 10 and 20 ms; app.js's takes 40.
+    late = {"when_comp_start": -1}
+    for source, time, trigger in (
+        ("c0", 4, {"at": "complete", "delay_ms": 4.0}),
+        ("c0", -1, {"at": "complete", "delay_ms": 10.0}),
+        ("c1", 5, {"at": "complete", "delay_ms": 15.0}),
+        ("c1", -1, {"at": "executed"}),
+        ("d0", -1, {"at": "complete"}),
+        ("d0", 7, {"at": "request", "delay_ms": 7.0}),
+    ):
+        found = triggers(tmp_path, epload((source, "d1", time), ("c2", "d2", -1), **late))
+        assert found["app.js"] == {"by": "/", **trigger}
+        assert found["late.png"] == {"by": "app.js", "at": "executed"}
+
+
+def test_circles_of_dependencies_are_cut_once(tmp_path: Path) -> None:
+    path = write_recording(tmp_path, epload(("c2", "d2", -1), ("d2", "d1", -1)))
+    result = import_page(path)
+    assert result.inferred["circles of parents, cut"] == 1
+    assert len(result.page.resources) == 3
+
+
+def test_dependencies_of_nothing_are_told_and_skipped(tmp_path: Path) -> None:
+    result = import_page(write_recording(tmp_path, epload(("c0", "d1", 1), ("no", "d2", 1))))
+    assert unworded(result.skipped) == ["deps[1].a1: skipped: names no activity"]
+
+
+def test_a_script_that_wprofx_names_is_the_parent(tmp_path: Path) -> None:
+    graph = copy.deepcopy(SAMPLES["wprofx"])
+    graph[2]["objs"][0]["fromScript"] = f"{SITE}/app.js"
+    graph[3]["objs"] = []
+    resources = resources_of(tmp_path, graph)
+    assert resources["api"]["discovered"]["by"] == "app.js"

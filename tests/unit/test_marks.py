@@ -185,6 +185,17 @@ def test_a_recording_can_be_left_without_marks(tmp_path: Path) -> None:
     assert imported.missing[0] == "what is above the fold"
 
 
+def test_a_graph_of_wprofx_is_marked_by_its_own_critical_path(tmp_path: Path) -> None:
+    graph = [*SAMPLES["wprofx"][:-1], {"criticalPath": ["Networking_0", "Scripting_0"]}]
+    imported = import_page(write_recording(tmp_path, graph))
+    marks = {each.id: (each.critical, each.above_the_fold) for each in imported.page.resources}
+    assert marks == {"/": (True, True), "app.js": (True, True), "api": (False, False)}
+    assert imported.page.above_the_fold_from is MarksFrom.CRITICAL_PATH
+    assert "taken from WProfX's critical path" in str(
+        h3sim.simulate(imported.page, network="cable").notes
+    )
+
+
 def test_an_inferred_page_is_read_back_as_it_was_written() -> None:
     page = infer_above_the_fold(page_of(entry("a.css", "stylesheet", 100, **HEAD)))
     assert Page.from_json(page.to_json()) == page

@@ -212,6 +212,21 @@ def test_a_table_of_facts_keeps_that_hosts_differ_and_not_their_names(tmp_path: 
     assert "SECRET" not in page.to_json()
 
 
+def test_a_graph_of_wprofx_has_the_hosts_of_its_addresses(tmp_path: Path) -> None:
+    def download(url: str, at_ms: int) -> Any:
+        activity = {"activityId": f"Networking_{at_ms}", "startTime": at_ms, "endTime": at_ms + 9,
+                    "transferSize": 500, "statusCode": 200}  # fmt: skip
+        return {"id": url, "objs": [activity]}
+
+    graph = [
+        download(f"{SITE}/", 0),
+        download(f"https://{ADS}/a.js", 20),
+        {"id": "Deps", "objs": []},
+    ]
+    page = import_page(write_recording(tmp_path, graph, "graph.json"), dialect="wprofx").page
+    assert [resource.host for resource in page.resources] == ["shop.example", ADS]
+
+
 def test_a_recording_runs_over_the_connections_that_it_reports(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
