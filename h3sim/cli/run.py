@@ -111,7 +111,7 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
             print(f"h3sim run: {message}", file=sys.stderr)
     load = run_spec(
         resolve(page, scheme, config),
-        record_packets=bool(options.qlog),
+        record_packets=bool(options.qlog or options.trace),
         progress=progress,
     )
     if options.diff is not None:
