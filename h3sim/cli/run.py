@@ -127,7 +127,11 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
         from h3sim.export.har import write_load_har  # lazy: few loads are written as HAR
 
         write_load_har(load, options.har)
-    for path in (options.plot, options.qlog, options.animate, options.har):
+    if options.trace is not None:
+        from h3sim.export.chrome_trace import write_chrome_trace  # lazy, as above
+
+        write_chrome_trace(load, options.trace)
+    for path in (options.plot, options.qlog, options.animate, options.har, options.trace):
         if path is not None:
             output.report_written(path)
     return load
@@ -166,6 +170,12 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
         "--har FILE",
         "write the load as HAR 1.2 for DevTools and waterfall viewers: FILE.har",
         output=(".har",),
+        is_rare=True,
+    ),
+    Argument(
+        "--trace FILE",
+        "write a Chrome trace for ui.perfetto.dev: FILE.json",
+        output=(".json",),
         is_rare=True,
     ),
     Argument(

@@ -1,8 +1,9 @@
-"""Files that a load is written to: HAR, qlog, JSON, and reading saved loads back.
+"""Files that a load is written to: HAR, Chrome trace, JSON, and reading saved loads back.
 
 It may import loads, and nothing imports it but what is above. Begin with `load_document.py`.
 """
 
+from h3sim.export.chrome_trace import load_to_chrome_trace
 from h3sim.export.har import load_to_har
 from h3sim.export.load_document import load_to_dict, measured_to_dict
 from h3sim.export.load_file import (
@@ -20,6 +21,7 @@ __all__ = [
     "SavedLoadError",
     "is_saved_load",
     "load_from_dict",
+    "load_to_chrome_trace",
     "load_to_dict",
     "load_to_har",
     "measured_to_dict",

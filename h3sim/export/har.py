@@ -48,7 +48,7 @@ _LEVEL_BY_WEIGHT = dict(zip((256, 220, 183, 147, 110), _LEVELS, strict=True))
 """Chrome's mapping of its levels to HTTP/2 weights (`Spdy3PriorityToHttp2Weight`)."""
 _ORIGIN = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 _NOT_IN_HOST_NAME = re.compile(r"[^a-z0-9]+")
-_HTTP_VERSIONS = {
+HTTP_VERSIONS = {
     Protocol.QUIC: "h3",
     Protocol.TCP: "h2",
     Protocol.HTTP1: "http/1.1",
@@ -108,7 +108,7 @@ def load_to_har(load: Load) -> dict[str, Any]:
     derived from its name, below `example`, which is reserved (RFC 2606). Decoded and transferred
     sizes are equal: a page does not record what was compressed.
     """
-    addresses, tabs = _addresses_of(load.page), _tabs(load)
+    addresses, tabs = addresses_of(load.page), _tabs(load)
     entries = sorted(_entries(load, tabs), key=_started_ns)  # the order that HAR 1.2 prefers
     return {
         "log": {
@@ -288,7 +288,7 @@ def _request_entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict
     requested_us, first_byte_us = _to_us(timing.requested_at_ns), _to_us(timing.first_byte_at_ns)
     finished_us = _to_us(timing.finished_at_ns)
     start_us = _to_us(_started_ns(entry))
-    version = _HTTP_VERSIONS[load.protocol]
+    version = HTTP_VERSIONS[load.protocol]
     header_bytes = entry.stream_bytes - resource.size_bytes
     return {
         "pageref": entry.page_id,
@@ -404,7 +404,7 @@ def _format_date(at_us: int) -> str:
     return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _addresses_of(page: Page) -> dict[str, str]:
+def addresses_of(page: Page) -> dict[str, str]:
     """Return the URL of each resource by its id."""
     match = _ORIGIN.match(page.url)
     # A label of a host name has at most 63 characters (RFC 1035 § 2.3.4).

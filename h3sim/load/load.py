@@ -296,6 +296,11 @@ class Load(WithMilestones, RichDisplay):
         har: dict[str, Any] = export().load_to_har(self)
         return har
 
+    def to_chrome_trace(self) -> dict[str, Any]:
+        """Return the load as a Chrome trace (JSON), which ui.perfetto.dev opens."""
+        trace: dict[str, Any] = export().load_to_chrome_trace(self)
+        return trace
+
     def __repr__(self) -> str:
         return (
             f"<Load of {self.page.name}: {self.scheme.name} over {self.network.name}"

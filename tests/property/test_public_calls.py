@@ -270,6 +270,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Load.byte_index": (LOAD.byte_index, {"which": "all"}),
     "Load.to_dict": (LOAD.to_dict, {}),
     "Load.to_har": (LOAD.to_har, {}),
+    "Load.to_chrome_trace": (LOAD.to_chrome_trace, {}),
     "plots.alt_text": (alt_text, {"drawn": PAGE.plot.kinds()}),
 }
 TAKE_LONG = {

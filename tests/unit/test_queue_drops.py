@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.export.chrome_trace import load_to_chrome_trace
 from h3sim.export.tables import metrics_of
 from h3sim.page import page_from_dict
 from h3sim.reporting.animation import scene_of
@@ -159,6 +160,11 @@ def test_figures_mark_dropped_packets_otherwise_than_lost_ones() -> None:
     assert len(lane.lost_ms) == load.packets.lost - load.packets.queue_drops
     where = Counter(loss.is_dropped for loss in scene_of(load).losses)
     assert where[True] > 0 < where[False]
+
+
+def test_a_chrome_trace_names_the_two_fates() -> None:
+    names = Counter(event["name"] for event in load_to_chrome_trace(load_over(BOTH))["traceEvents"])
+    assert names["dropped by the queue"] > 0 < names["lost on the way"]
 
 
 @pytest.mark.parametrize("transport", ["quic", "tcp"])
