@@ -84,11 +84,13 @@ def _hystart_growth() -> Case:
     return near("HyStart++: growth in CSS", 0.25, seen, within=0)
 
 
+_NAMES = ("cubic", "cubic-linux", "cubic-quicly")
 FIGURES: tuple[Callable[[], Case], ...] = (
-    *(_of(reduction, name) for name in ("cubic", "cubic-quicly")),
-    *(_of(curve, name) for name in ("cubic", "cubic-quicly")),
-    *(_of(convergence, *row) for row in (("cubic", 3.107), ("cubic-quicly", 3.708))),
+    *(_of(reduction, name) for name in _NAMES),
+    *(_of(curve, name) for name in _NAMES),
+    *(_of(convergence, *row) for row in zip(_NAMES, (3.107, 3.107, 3.708), strict=True)),
     *(_of(friendly, name) for name in ("cubic", "cubic-quicly")),
+    _of(friendly, "cubic-linux", 8 / 15, 200),
     *(_of(mean_window, "cubic", *row) for row in ((1e-3, 38), (1e-4, 187), (1e-5, 1054))),
     *(partial(_hystart_threshold, *row) for row in ((16, 4), (80, 10), (400, 16))),
     _hystart_rounds,

@@ -346,16 +346,16 @@ def convergence(make: Factory, name: str, k_s: float) -> Case:
     return near(f"{name}: from 56 to 78 segments", k_s + 2.924, seen_s, unit=" s")
 
 
-def friendly(make: Factory, name: str) -> Case:
+def friendly(make: Factory, name: str, expected: float = 0.529, n_rounds: int = 20) -> Case:
     """Return the case of growth by alpha = 3 (1 - beta) / (1 + beta) per round trip of 5 ms."""
     rounds = Rounds(make, beta=0.7, rtt_ms=5, segments=100)
     rounds.lose()
     rounds.round()
     before = rounds.segments
-    for _ in range(20):
+    for _ in range(n_rounds):
         rounds.round()
-    seen = (rounds.segments - before) / 20
-    return near(f"{name}: segments per short round trip", 0.529, seen, within=0.1)
+    seen = (rounds.segments - before) / n_rounds
+    return near(f"{name}: segments per short round trip", expected, seen, within=0.1)
 
 
 def mean_window(make: Factory, name: str, loss: float, expected: float) -> Case:

@@ -23,7 +23,12 @@ from h3sim.importers.causes import (
     trigger_of_import,
 )
 from h3sim.importers.modules import ModuleGraphs
-from h3sim.importers.path_estimation import hosts_of, path_of, server_times
+from h3sim.importers.path_estimation import (
+    hosts_of,
+    path_of,
+    produced_bodies,
+    server_times,
+)
 from h3sim.importers.recorded_request import (
     LONGEST_MS,
     RecordedPaint,
@@ -262,6 +267,7 @@ class _Assembly:
         self._retained = [index for index in retained if not self._is_late(index)]
         self._redirect_targets = self._targets_of_root()
         self._server_ms: dict[int, float | None] = {}
+        self._bodies: dict[int, tuple[tuple[int, int], ...]] = {}
 
     def _is_late(self, index: int) -> bool:
         """Return whether a request was no part of the load, and mark it if so."""
@@ -314,7 +320,7 @@ class _Assembly:
                 resources=resources,
                 hosts=self._known_hosts(resources, hosts),
                 recorded_load=self._recorded_load(path),
-                layout=self._layout(),
+                layout=_layout(recording, self._requests, self._id_by_index),
                 **_paint_causes(recording, self._requests, self._id_by_index),
                 above_the_fold_from=MarksFrom.PAGE
                 if recording.page_facts is None
@@ -382,6 +388,9 @@ class _Assembly:
             usual_ms = {} if stated is None else stated.server_ms
             think_times_ms = server_times(retained, path, rtts_ms, groups, usual_ms)
             self._server_ms = dict(zip(self._retained, think_times_ms, strict=True))
+            self._bodies = dict(
+                zip(self._retained, produced_bodies(retained, path, rtts_ms), strict=True)
+            )
         is_released = request.asked_ms is not None and request.sent_ms is not None
         self._load_start_ms = request.asked_ms if is_released else request.start_ms
         return path, hosts
@@ -475,20 +484,6 @@ class _Assembly:
         known = facts.hosts if facts is not None and facts.hosts else hosts.known
         return tuple(host for host in known if host.name in used)
 
-    def _layout(self) -> Layout | None:
-        """Return the rectangles of the retained requests; None if none was recorded."""
-        facts = self._recording.page_facts
-        if facts is not None and facts.layout is not None:
-            return facts.layout.without(
-                facts.layout.rectangles.keys() - {*self._id_by_index.values()}
-            )
-        found = {id_: self._requests[index].rectangles for index, id_ in self._id_by_index.items()}
-        rectangles = {id_: each for id_, each in found.items() if each}
-        size = self._recording.viewport_px
-        if size is None or not rectangles:
-            return None
-        return Layout(width=size[0], height=size[1], rectangles=rectangles)
-
     def _resource(self, index: int) -> Resource:
         request = self._requests[index]
         if request.facts is not None:
@@ -527,6 +522,7 @@ class _Assembly:
         parent, direct = self._nearest_ancestor(index)
         if self._server_ms.get(index) is not None:
             self._inferred["server think times from waits"] += 1
+        self._inferred["bodies in pieces from pauses"] += bool(self._bodies.get(index))
         return Resource(
             id=self._id_by_index[index],
             kind=request.resolved_kind,
@@ -538,6 +534,7 @@ class _Assembly:
             parse_ns=self._time_ns(request.parse_ms),
             execute_ns=self._time_ns(request.execute_ms),
             server_ns=self._time_ns(self._server_ms.get(index) or 0.0),
+            body=self._bodies.get(index, ()),
             response_offsets=_response_offsets(request),
             critical=request.is_critical,
             above_the_fold=request.is_above_the_fold,
@@ -667,6 +664,21 @@ def _infer_paint(
     recording.inferred["first paint after the scripts of an empty document"] += bool(after)
     if after:
         recording.paints = {"first_paint": RecordedPaint(after, 0.0, _FRAME_MS)}
+
+
+def _layout(
+    recording: Recording, requests: Sequence[RecordedRequest], ids: Mapping[int, str]
+) -> Layout | None:
+    """Return the rectangles of the retained requests; None if none was recorded."""
+    facts = recording.page_facts
+    if facts is not None and facts.layout is not None:
+        return facts.layout.without(facts.layout.rectangles.keys() - {*ids.values()})
+    found = {id_: requests[index].rectangles for index, id_ in ids.items()}
+    rectangles = {id_: each for id_, each in found.items() if each}
+    size = recording.viewport_px
+    if size is None or not rectangles:
+        return None
+    return Layout(width=size[0], height=size[1], rectangles=rectangles)
 
 
 def _paint_causes(

@@ -38,7 +38,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from h3sim.importers.causes import connection_setup_ms
-from h3sim.importers.recorded_request import MULTIPLEXED, RecordedRequest, recorded_ms, recorded_ns
+from h3sim.importers.recorded_request import (
+    LONGEST_MS,
+    MULTIPLEXED,
+    RecordedRequest,
+    recorded_ms,
+    recorded_ns,
+)
 from h3sim.page import Host, Kind
 from h3sim.page.hosts import host_groups
 from h3sim.page.recording import ESTIMATED_WITHIN
@@ -703,6 +709,59 @@ def server_times(
     stated = [stated_ms.get(urlsplit(request.url).netloc) for request in requests]
     times_ms = [*map(lambda one, other: other if one is None else one, times_ms, stated)]
     return _without_noise(requests, times_ms, stated_ms)
+
+
+_LONGEST_LOSS_MS = 200.0
+"""A lost packet stops a response for a timeout of this and a round trip, and another round trip
+(RFC 6298, with Linux's least timeout)."""
+
+
+def produced_bodies(
+    requests: Sequence[RecordedRequest], path: EstimatedPath, rtts_ms: Sequence[float]
+) -> list[tuple[tuple[int, int], ...]]:
+    """Return for each response when its server had which bytes, in ns after the first byte.
+
+    There is nothing for a response that was there at once, for files, which a server has, and
+    without recorded pieces. A pause before a piece is the server's if it is longer than a lost
+    packet explains, after the time that the link takes for the piece and for others. So bytes that
+    came in while a busy browser read nothing are no pause; nor is what it read after the end. Of a
+    response with pauses, what was read becomes its pieces, which its children wait for.
+
+    >>> from h3sim.importers.recorded_request import RecordedRequest
+    >>> page = RecordedRequest(key="", url="", sent_ms=0, first_byte_ms=50, end_ms=900)
+    >>> page.body_bytes, page.pieces = 9000, ((50, 3000), (51, 2000), (900, 4000))
+    >>> produced_bodies([page], EstimatedPath(30, "", 10_000_000, ""), [30])
+    [((0, 5000), (850000000, 4000))]
+    """
+    arrived = _Arrivals(transfers_of(requests, path.rtt_ms))
+
+    def produced(request: RecordedRequest, rtt_ms: float) -> Iterator[tuple[int, int]]:
+        read = request.pieces or request.reads
+        last_ms = math.inf if request.end_ms is None else request.end_ms
+        begun_ms = before_ms = request.first_byte_ms or read[0][0]
+        from_ms, size = begun_ms, 0
+        for read_ms, n_bytes in read:
+            at_ms = min(read_ms, last_ms)
+            link_bytes = max(n_bytes, arrived.between(before_ms, at_ms))
+            link_ms = link_bytes * BITS_PER_BYTE * MS_PER_S / path.rate_bps
+            if at_ms - before_ms - link_ms > _LONGEST_LOSS_MS + 2 * rtt_ms:
+                if size:
+                    yield recorded_ns(from_ms - begun_ms), size
+                from_ms, size = at_ms, 0
+            size += n_bytes
+            before_ms = max(before_ms, at_ms)
+        if from_ms > begun_ms:
+            yield recorded_ns(min(from_ms - begun_ms, LONGEST_MS)), size
+
+    bodies = []
+    for request, rtt_ms in zip(requests, rtts_ms, strict=True):
+        sizes = [n_bytes for _, n_bytes in request.pieces or request.reads]
+        is_computed = request.resolved_kind not in _FILE_KINDS
+        is_known = bool(sizes) and is_computed and sum(sizes) == request.body_bytes
+        bodies.append(tuple(produced(request, rtt_ms)) if is_known else ())
+        if bodies[-1] and not request.pieces:
+            request.pieces = request.reads
+    return bodies
 
 
 _FILE_KINDS = frozenset((Kind.STYLESHEET, Kind.SCRIPT, Kind.IMAGE, Kind.FONT, Kind.MEDIA))

@@ -303,6 +303,8 @@ class RecordedRequest:
     execute_ms: float = 0.0
     pieces: tuple[tuple[float, int], ...] = ()
     """Chunks of the body: (ms, bytes)."""
+    reads: tuple[tuple[float, int], ...] = ()
+    """The same by when the browser read them, which tells of pauses where there are no chunks."""
     trigger: Trigger | None = None
     flags: dict[str, Any] | None = None
     """Attributes from its tag and the browser, as fields of a `Resource`; None if unknown."""
@@ -346,20 +348,21 @@ class RecordedRequest:
         )
 
     def stretch_pieces(self) -> None:
-        """Scale pieces of the decoded body, as chrome-har and traces have them, to bytes sent.
+        """Scale pieces of the decoded body, as chrome-har and traces have them, to bytes sent."""
+        self.pieces = self.as_sent(self.pieces)
 
-        All pieces are assumed to be compressed equally well.
-        """
+    def as_sent(self, pieces: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ...]:
+        """Return pieces of the decoded body as bytes sent; all of them compress equally well."""
         body, decoded = self.body_bytes, self.decoded_bytes
         if not body or not decoded or body == decoded:
-            return
-        if sum(n_bytes for _, n_bytes in self.pieces) != decoded:
-            return
-        ends = itertools.accumulate((n_bytes for _, n_bytes in self.pieces), initial=0)
+            return pieces
+        if sum(n_bytes for _, n_bytes in pieces) != decoded:
+            return pieces
+        ends = itertools.accumulate((n_bytes for _, n_bytes in pieces), initial=0)
         # Offsets are scaled, not sizes, so that rounding errors do not add up.
         sent = itertools.pairwise(end * body // decoded for end in ends)
-        self.pieces = tuple(
-            (at_ms, end - start) for (at_ms, _), (start, end) in zip(self.pieces, sent, strict=True)
+        return tuple(
+            (at_ms, end - start) for (at_ms, _), (start, end) in zip(pieces, sent, strict=True)
         )
 
     def read_fields(self, sent: Mapping[str, str], got: Mapping[str, str]) -> None:

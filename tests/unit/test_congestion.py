@@ -56,7 +56,10 @@ def test_quicly_grows_a_window_that_is_not_full(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "window"),
-    [("newreno", 5000), ("cubic", 7000), ("cubic-quicly", 7000), ("reno-quicly", 7000)],
+    [
+        *(("newreno", 5000), ("cubic", 7000), ("cubic-linux", 7000)),
+        *(("cubic-quicly", 7000), ("reno-quicly", 7000)),
+    ],
 )
 def test_losses_of_one_round_trip_reduce_the_window_once(name: str, window: Any) -> None:
     sender = Sender(name)
@@ -69,11 +72,11 @@ def test_losses_of_one_round_trip_reduce_the_window_once(name: str, window: Any)
 
 @pytest.mark.parametrize("name", LOSS_BASED)
 def test_what_was_sent_before_the_loss_was_noticed_grows_nothing(name: str) -> None:
-    sender = Sender(name)
-    sender.send(10, at_ms=0)
+    sender = Sender(name, window=100_000)
+    sender.send(100, at_ms=0)
     window = sender.lose(0, at_ms=100)
-    assert sender.ack(1, 2, 3, at_ms=100) == window
-    assert sender.ack(4, at_ms=110) == window
+    assert sender.ack(*range(1, 99), at_ms=100) == window
+    assert sender.ack(99, at_ms=110) == window
 
 
 @pytest.mark.parametrize("name", LOSS_BASED)

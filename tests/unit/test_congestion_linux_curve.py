@@ -47,8 +47,7 @@ def test_the_curve_is_read_the_smallest_round_trip_ahead() -> None:
     sender.send(2, at_ms=150)
     sender.send(14, at_ms=200)
     sender.ack(1, at_ms=1000)  # of recovery, and 850 ms: not the smallest
-    sender.controller.on_lost([], ms(1000), 0, 0)  # the window before: 70 segments, 49 are left
-    assert sender.window == 49_000
+    assert sender.lose(2, at_ms=1000) == 49_000  # the window before: 70 segments
     # W_max = int(70 * 0.85009765625) = 59, K = (10 / 0.4) ** (1 / 3) = 2.924 s; 0.5 s ahead it is
     # 59 - int(0.4 * 2.424 ** 3 = 5.69) = 54, so 49 // 5 = 9 for one more.
     sender.send(9, at_ms=1000)

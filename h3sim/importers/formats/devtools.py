@@ -238,6 +238,8 @@ class RecordedExchange(RecordedRequest):
         body_bytes = max(0, self.wire_bytes - (self.header_bytes or 0)) if self.wire_bytes else None
         body_from = SizeSource.RECORDED if is_known else SizeSource.TRANSFER
         self.set_body((body_bytes, body_from), content_length=content_length)
+        reads = ((at_ms, n_plain) for at_ms, _, n_plain in self.chunks if n_plain)
+        self.reads = self.as_sent(tuple(reads))
 
     def _settle_header(self, recorded_bytes: int, length: int | None) -> None:
         """Set the size of the header: what Chromium recorded, unless that has more in it.

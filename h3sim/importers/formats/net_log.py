@@ -83,6 +83,7 @@ class _Exchange(RecordedRequest):
     quic_frames: list[tuple[float, int, int]] = field(default_factory=list)
     """Time, offset and length of each STREAM frame over HTTP/3."""
     chunks: list[tuple[float, int]] = field(default_factory=list)
+    plain_reads: list[tuple[float, int]] = field(default_factory=list)
     later_levels: list[tuple[float, str]] = field(default_factory=list)
     request_fields: dict[str, str] = field(default_factory=dict)
     response_fields: dict[str, str] = field(default_factory=dict)
@@ -124,7 +125,10 @@ class _Exchange(RecordedRequest):
 
     def on_read(self, event: _Event) -> None:
         """Count bytes of the decoded body."""
-        self.decoded_bytes = (self.decoded_bytes or 0) + (event.params.size("byte_count") or 0)
+        n_bytes = event.params.size("byte_count") or 0
+        self.decoded_bytes = (self.decoded_bytes or 0) + n_bytes
+        if n_bytes:
+            self.plain_reads.append((event.at_ms, n_bytes))
 
     def on_window(self, event: _Event) -> None:
         """Count a DATA frame, for which the window of its stream shrinks."""
@@ -168,6 +172,7 @@ class _Exchange(RecordedRequest):
             (None if self.chunks else self.quic_bytes or None, SizeSource.PIECES),
             content_length=self.response_fields.get("content-length", ""),
         )
+        self.reads = self.as_sent(tuple(self.plain_reads))
 
     def _outcome(self) -> RequestOutcome:
         if self.is_internal:

@@ -49,8 +49,8 @@ class LinuxCubicController(CongestionController):
       the smallest round-trip time.
     - A timeout forgets the curve, and leaves a window of one segment.
 
-    The sender reports a loss once per recovery episode. With *hystart*, slow start ends as in
-    `LinuxHyStart`.
+    TCP reports a loss once per recovery episode. QUIC reports all of them, so what was sent before
+    the last reduction changes nothing here. With *hystart*, slow start ends as in `LinuxHyStart`.
 
     >>> from h3sim.transport.congestion import ControllerSettings
     >>> LinuxCubicController(ControllerSettings(max_datagram_bytes=1448)).congestion_window
@@ -70,6 +70,7 @@ class LinuxCubicController(CongestionController):
         "_last_sent_at_ns",
         "_min_segments",
         "_origin",
+        "_recovery_end",
         "_reduced_at_ns",
         "_reno_acked",
         "_reno_eighths",
@@ -101,6 +102,8 @@ class LinuxCubicController(CongestionController):
         """Time of the last packet, from which idle time counts."""
         self._reduced_at_ns = -1
         """Time of the last reduction."""
+        self._recovery_end = 0
+        """The first packet number after the last loss that reduced the window (high_seq)."""
         self._undo: tuple[int, int | None] | None = None
         """Window and threshold before it, if a loss caused it (prior_cwnd, prior_ssthresh)."""
         self._credit = 0
@@ -154,6 +157,8 @@ class LinuxCubicController(CongestionController):
         if is_cwnd_underutilized:
             return
         n_acked = len(packets)
+        if packets[0].number < self._recovery_end:  # over TCP, recovery holds the window itself
+            n_acked = sum(packet.number >= self._recovery_end for packet in packets)
         if self._is_slow_start():
             grown = self._segments + n_acked
             if self._ssthresh_segments is not None:
@@ -175,9 +180,12 @@ class LinuxCubicController(CongestionController):
         next_number: int,
     ) -> None:
         """Reduce the window, with fast convergence (RFC 9438 §§ 4.6, 4.7)."""
+        if packets[-1].number < self._recovery_end:
+            return
         undo = (self._segments, self._ssthresh_segments)
         self._reduce(now_ns)
         self._undo = undo
+        self._recovery_end = next_number
 
     def on_congestion_experienced(self, sent_at_ns: int, now_ns: int) -> None:
         """Reduce the window as after a loss, once per round trip."""
@@ -189,6 +197,7 @@ class LinuxCubicController(CongestionController):
         if self._undo is None:
             return
         (segments, ssthresh), self._undo = self._undo, None
+        self._recovery_end = 0
         self._segments = max(self._segments, segments)
         self.congestion_window = self._segments * self._segment_bytes
         self._ssthresh_segments = ssthresh
@@ -210,7 +219,7 @@ class LinuxCubicController(CongestionController):
     def on_persistent_congestion(self, now_ns: int) -> None:
         """Restart after a timeout."""
         self._segments = 1
-        self._credit = 0
+        self._credit = self._recovery_end = 0
         self._forget()
         self.congestion_window = self._segment_bytes
 
