@@ -9,7 +9,7 @@ The rules, as far as the page file has the data:
   raised to High, if it raised any: it does so for those that it has laid out in the viewport.
   Otherwise the first five images of the document, in its order, that are neither lazy nor have
   fetchpriority=low nor are as small as a tracking pixel: Chrome assumes that these are visible
-  before layout (Chromium 117's boost of images); those with fetchpriority=high are added. The
+  before layout (Chromium 118's boost of images); those with fetchpriority=high are added. The
   image of the largest paint is added, if it is known;
 - the ancestors of any of these;
 - never favicons, beacons, pixels, trackers and challenges (`unseen`).

@@ -38,8 +38,12 @@ class Hint(enum.Enum):
 class Ability(enum.Enum):
     """Something that a client does by itself, or how much of it."""
 
+    LAZY_MARGIN = "lazy-margin"
+    """Distance from the viewport at which it requests an image with `loading=lazy`."""
     PRELOAD_SCANNER = "preload-scanner"
     """It requests what is behind a script that blocks its parser."""
+    LCP_PREDICTION = "lcp-prediction"
+    """What it requests early because it was the largest paint of an earlier visit."""
     TAILING = "tailing"
     """Trackers wait until others are done."""
     PRIORITY_FIELD = "priority-field"
