@@ -512,7 +512,7 @@ class Correlation(NamedTuple):
 
 
 def compare_schemes(
-    results: StudyRows,
+    results: RowsOrColumns,
     *,
     baseline: str = "rr",
     value: str = "byte_index_all_ms",
@@ -616,7 +616,7 @@ _COLUMN_NAMES = ListOf(Text(), "names of columns")
 
 
 def compare_over(
-    results: StudyRows,
+    results: RowsOrColumns,
     *,
     over: str,
     baseline: Any,
@@ -960,7 +960,7 @@ def corrected(rows: Iterable[TestedT], correction: Correction = "holm") -> list[
 
 
 def relative_medians(
-    results: StudyRows,
+    results: RowsOrColumns,
     *,
     baseline: str = "rr",
     value: str = "byte_index_all_ms",
