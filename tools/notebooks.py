@@ -82,13 +82,17 @@ class RunningNotebook:
             NotebookError: if it failed; the message has its traceback.
         """
         request = self._client.execute(source)
-        outputs = []
+        outputs: list[Any] = []
+        shown: dict[str | None, Any] = {}  # outputs that a cell may replace
         for message in self._messages(self._client.get_iopub_msg, request):
-            kind = message["msg_type"]
-            if kind == "status" and message["content"]["execution_state"] == "idle":
+            kind, content = message["msg_type"], message["content"]
+            if kind == "status" and content["execution_state"] == "idle":
                 break
             if kind in ("stream", "display_data", "execute_result"):
                 outputs.append(nbformat.v4.output_from_msg(message))  # type: ignore[no-untyped-call]
+                shown[content.get("transient", {}).get("display_id")] = outputs[-1]
+            elif kind == "update_display_data":
+                shown[content["transient"]["display_id"]]["data"] = content["data"]
         reply = next(self._messages(self._client.get_shell_msg, request))["content"]
         if reply["status"] != "ok":
             raise NotebookError("\n".join(reply["traceback"]))

@@ -22,7 +22,7 @@ from h3sim.schema.output import ObjectType, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, TableOf
 from h3sim.study.rows import COMMON, SETTINGS, WHICH, ResultTable
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, shows_loads
-from h3sim.study.subjects import check_names, resolve_subjects
+from h3sim.study.subjects import check_names, resolve_subjects, without_marks
 from h3sim.trace import Rows
 from h3sim.values.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.values.notebook import reporting
@@ -417,7 +417,8 @@ def optimality(
         rows=Rows(OptimalityRow, _optimality_rows(tasks, measured)),
         version=__version__,
         configuration=_shared_entries([load["configuration"] for load in first_loads]),
-        words=_shared_entries([load["words"] for load in first_loads]),
+        words=_shared_entries([load["words"] for load in first_loads])
+        | without_marks(subjects.pages),
         configurations={name: load["configuration"] for name, load in first_by_network.items()},
         page_digests={page.name: page.digest for page in subjects.pages},
         page_classes={page.name: classes_of(page) for page in subjects.pages},

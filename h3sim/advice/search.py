@@ -36,7 +36,7 @@ from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
 from h3sim.study.rows import CONFIGURATION, NETWORK_WITHIN, PAGE_DIGESTS, WHICH, ResultTable
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, shows_loads
 from h3sim.study.statistics.intervals import ratio_end, student_interval
-from h3sim.study.subjects import Subjects, check_names, resolve_compared
+from h3sim.study.subjects import Subjects, check_names, resolve_compared, without_marks
 from h3sim.trace import Rows
 from h3sim.transport import ConstantRate, LinkProfile, Network
 from h3sim.values import rng
@@ -518,6 +518,7 @@ def _make_loads(
         runner=runner,
         network_within=float(within),
         first_result=race_options["first_result"],
+        left_out=without_marks(page for page in subjects.pages if page not in pages),
     )
 
 
@@ -590,6 +591,8 @@ class _SearchLoads:
     """Logarithms of ByteIndexes by each guess of what is above the fold, by arm and instance."""
     first_result: Callable[[str], None] | None = None
     """Receiver of a sentence after one load of each scheme."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Words for the pages that have nothing to compare."""
 
     def search(
         self, config: LoadConfig, n_seeds: int, confidence: float, networks: Iterable[str] | None
@@ -650,7 +653,7 @@ class _SearchLoads:
         last_seed = seed + n_seeds_run - 1
         seeds = words.pop("seed") if n_seeds_run == 1 else f"seeds {seed} to {last_seed}"
         varied = varied_network(self.network_within)
-        return {**words, **({"varied": varied} if varied else {}), "seed": seeds}
+        return words | ({"varied": varied} if varied else {}) | {"seed": seeds, **self.left_out}
 
     def _arms_of(self, page: Page, config: LoadConfig) -> Arms:
         """Return the load of *page* with each arm, resolved once for arms of the same options."""

@@ -135,7 +135,8 @@ def _print_contrast(results: Results, options: Options) -> None:
         heading = f"{figure.title}: {what} to {over} {baseline}, paired by {rows[0].pairing}"
         output.show(width, heading, shown)
         print()
-        lines = [f"no interval: {row.refusal}" for row in rows if row.refusal]
+        lines = [rows.note] if rows.note else []
+        lines += (f"no interval: {row.refusal}" for row in rows if row.refusal)
         lines += (
             f"{row.clusters} {row.cluster}s: p is never below {row.p_least:g}"
             for row in rows

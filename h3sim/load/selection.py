@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim import catalog
+from h3sim.load.options import refuse
 from h3sim.load.run import resolve_page, resolve_scheme, with_scheduler
 from h3sim.page import Page
-from h3sim.values.errors import InputError
+from h3sim.values.errors import InputError, ValidationIssue
 
 if TYPE_CHECKING:
     from h3sim.load.run import PageLike, SchedulerLike, SchemeLike
@@ -69,12 +70,23 @@ def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:
 
 
 def resolve_schemes(schemes: SchemeLike | Iterable[SchemeLike]) -> list[Scheme]:
-    """Return the schemes, each once; a name may be that of a set."""
+    """Return the schemes, each once; a name may be that of a set.
+
+    A set and one of its members may both be named.
+
+    Raises:
+        InputError: if a scheme is given twice.
+        UnknownNameError: if a name is unknown.
+    """
     resolved: list[Scheme] = []
+    singles: list[Scheme] = []
     for scheme in _as_list(schemes):
         names = catalog.scheme_set(scheme) if isinstance(scheme, str) else None
-        resolved += map(resolve_scheme, names or (scheme,))
-    # A set and one of its members may both be named.
+        of_name = list(map(resolve_scheme, names or (scheme,)))
+        resolved += of_name
+        singles += () if names else of_name
+    twice = dict.fromkeys(one.name for n, one in enumerate(singles) if one in singles[:n])
+    refuse(ValidationIssue(key="schemes", message=f"{name!r} is given twice") for name in twice)
     return list(dict.fromkeys(resolved))
 
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -46,6 +46,7 @@ from h3sim.schema.errors import (
 )
 from h3sim.schema.values import MegabitsPerSecond, Milliseconds, Number, OrNone, TableOf, ValueType
 from h3sim.values.errors import InputError, ValidationIssue
+from h3sim.values.table import RichDisplay, Table
 
 ValueT = TypeVar("ValueT")
 _UNIT_SUFFIXES = ((Milliseconds, "_ns", "_ms"), (MegabitsPerSecond, "_bps", "_mbps"))
@@ -365,6 +366,24 @@ def write_table(value: Any, *, include_defaults: bool = False) -> dict[str, Any]
         else:
             table[field.key] = written
     return table
+
+
+class FileDisplay(RichDisplay):
+    """Value of a file, which a notebook shows as a table of the keys that are set."""
+
+    def _display(self) -> Iterable[str | Table[Any]]:
+        yield repr(self)
+        keys = _dotted(write_table(self), but=("name", "title"))
+        yield Table(("key", "value"), keys)
+
+
+def _dotted(table: Mapping[str, Any], *, but: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield the keys of *table* and of the tables within, with dots between them."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from ((f"{key}.{name}", each) for name, each in _dotted(value))
+        elif key not in but:
+            yield key, value
 
 
 def schema_id(format_: str) -> str:

@@ -32,7 +32,7 @@ from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities
 from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, ResultTable
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, shows_loads
 from h3sim.study.statistics.intervals import mean_interval
-from h3sim.study.subjects import resolve_compared
+from h3sim.study.subjects import resolve_compared, without_marks
 from h3sim.study.sweep import load_study, resolve_seeds
 from h3sim.values.errors import (
     InputError,
@@ -151,7 +151,7 @@ class Comparison(ResultTable):
     """Rows by page, buffer and scheme, in the order given; `loads` has their loads, if kept."""
 
     format = COMPARISON
-    displayed = ("rows", "means")
+    displayed = ("means", "rows")
     baseline: str
     rows: Rows[ComparisonRow]
     metrics: Rows[MetricRow]
@@ -697,7 +697,8 @@ def _common(grid: _Grid) -> dict[str, Any]:
     return {
         "version": __version__,
         "configuration": settings,
-        "words": {key: words[key] for key in words if key not in ("buffer", "retransmit")},
+        "words": {key: words[key] for key in words if key not in ("buffer", "retransmit")}
+        | without_marks(grid.pages),
         "page_digests": {page.name: page.digest for page in grid.pages},
     }
 

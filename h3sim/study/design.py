@@ -150,6 +150,10 @@ class FactorialDesign(Sequence[dict[str, Any]]):
         return {**self.listed[rest], **dict(reversed(chosen))}
 
 
+_MAX_SHOWN_VALUES = 5
+"""Values of an axis that a notebook shows."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Design(Sequence[DesignPoint]):
     """Every load of a study, by page, setting, scheme and seed (which varies fastest).
@@ -210,6 +214,16 @@ class Design(Sequence[DesignPoint]):
             if name == "transport_profile" and controller is not None:
                 yield value.cc, controller
 
+    def values(self) -> Iterator[tuple[str, int, str]]:
+        """Yield the name of each axis, the number of its values, and the first of these as text."""
+        known: dict[str, Sequence[Any]] = {"page": self.pages, "scheme": self.schemes}
+        known |= {**self.settings.axes, "seed": self.seeds}
+        for axis in self.axes:
+            listed = (entry[axis] for entry in self.settings.listed if axis in entry)
+            values = known.get(axis) or [*dict.fromkeys(map(_name_of, listed))]
+            shown = [str(_name_of(value)) for value in values[:_MAX_SHOWN_VALUES]]
+            yield axis, len(values), ", ".join([*shown, *["..."][: len(values) > len(shown)]])
+
     @property
     def axes(self) -> tuple[str, ...]:
         """Columns in which the loads differ, slowest first."""
@@ -220,6 +234,10 @@ class Design(Sequence[DesignPoint]):
         names += ["scheme"] if len(self.schemes) > 1 else []
         names += ["seed"] if len(self.seeds) > 1 else []
         return tuple(names)
+
+
+def _name_of(value: Any) -> Any:
+    return getattr(value, "name", value)
 
 
 def values_of_axis(name: str, given: Any) -> tuple[Any, ...]:

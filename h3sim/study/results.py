@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from h3sim.study.columns import Columns
     from h3sim.study.statistics.contrasts import Correction
     from h3sim.study.statistics.correlation import Correlation
     from h3sim.study.statistics.intervals import Method
@@ -125,6 +126,14 @@ def _sampled_together(frame: pd.DataFrame, axes: Sequence[str]) -> list[str]:
     return together if is_sparse else []
 
 
+def _pages_without(columns: Columns, value: str) -> str:
+    """Return a sentence that names the pages without *value* in any row; "" if there are none."""
+    pages, values = columns["page"], columns[value]
+    measured = {page for page, own in zip(pages, values, strict=True) if own is not None}
+    without = [str(page) for page in columns.distinct("page") if page not in measured]
+    return f"Without {value}, and so in no row: {', '.join(without)}." if without else ""
+
+
 _MAX_SHOWN_ROWS = 10
 """Rows that a notebook shows."""
 _HEADLINES = tuple(figure.name for figure in FIGURES if figure.is_headline)
@@ -199,16 +208,24 @@ class Results(StudyRows, RichDisplay):
             "pool": pool,
             "how": how,
         }
-        if over is None and not by and baseline is not None:
-            return contrasts.compare_schemes(self, **options)
         axis = "scheme" if over is None else over
-        return contrasts.compare_over(self, over=axis, by=by, **options)
+        named = by if isinstance(by, list | tuple) else ()
+        columns = pairing.columns_of(self, value, axis, *named)
+        if over is None and not by and baseline is not None:
+            rows = contrasts.compare_schemes(columns, **options)
+        else:
+            rows = contrasts.compare_over(columns, over=axis, by=by, **options)
+        rows.note = _pages_without(columns, value)
+        return rows
 
     def relative_medians(
         self, baseline: str = "rr", *, value: str = "byte_index_all_ms", how: How | None = None
     ) -> Rows[RelativeRow]:
         """Return medians relative to *baseline*, as `h3sim.study.statistics.medians`."""
-        return medians.relative_medians(self, baseline=baseline, value=value, how=how)
+        columns = pairing.columns_of(self, value)
+        rows = medians.relative_medians(columns, baseline=baseline, value=value, how=how)
+        rows.note = _pages_without(columns, value)
+        return rows
 
     def correlation(self, x: str, y: str, *, confidence: float = 0.95) -> Correlation:
         """Return the rank correlation of two columns, as `h3sim.study.statistics.correlation`."""

@@ -50,7 +50,7 @@ from h3sim.values.errors import (
     interrupt_note,
     needing_extra,
 )
-from h3sim.values.notebook import in_notebook
+from h3sim.values.notebook import CellOutput, in_notebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 
 _ASSUMED_WORKERS = 4
 """Number of workers of an executor that does not reveal it."""
+_NOTEBOOK_CELLS = 80
+"""Width of a bar in a notebook, whose output has no width of its own."""
 _HAS_PROCESSES = sys.platform not in ("emscripten", "wasi")
 _MAX_WORKERS = 10_000
 """Most processes: the size of their queue must fit into a C integer."""
@@ -712,10 +714,12 @@ class _Progress:
         self._total = max(self._total, self._done + n)
         self._done += done
         if self._has_bar and self._bar is None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # without ipywidgets a notebook gets a text bar
-                from tqdm.auto import tqdm
-            self._bar = tqdm(total=self._total, initial=self._done, unit="load", leave=False)
+            from tqdm import tqdm
+
+            options: dict[str, Any] = {"total": self._total, "initial": self._done, "unit": "load"}
+            if in_notebook():
+                options |= {"file": CellOutput(), "ncols": _NOTEBOOK_CELLS}
+            self._bar = tqdm(**options, leave=False)
 
     def advance(self, n: int) -> None:
         for _ in range(n):

@@ -38,9 +38,6 @@ def resolve_subjects(
     """
     resolved_pages, resolved_schemes = resolve_pages(pages), resolve_schemes(schemes)
     check_some(pages=resolved_pages, schemes=resolved_schemes)
-    named = [*schemes] if isinstance(schemes, list | tuple) else []
-    twice = dict.fromkeys(one for one in named if isinstance(one, str) and named.count(one) > 1)
-    refuse(ValidationIssue(key="schemes", message=f"{one!r} is given twice") for one in twice)
     check_names(pages=resolved_pages, schemes=resolved_schemes)
     return Subjects(resolved_pages, resolved_schemes)
 
@@ -74,6 +71,16 @@ def baseline_of(baseline: SchemeLike, schemes: Sequence[Scheme]) -> Scheme:
         message = f"is called {scheme.name!r} like one of the schemes, and is another: rename one"
         raise InputError.at("baseline", message)
     return scheme
+
+
+def without_marks(pages: Iterable[Page]) -> dict[str, str]:
+    """Return a phrase that names the pages without a figure above the fold; empty without any.
+
+    It is an entry of the words that describe the loads of a table.
+    """
+    reasons = {page.name: page.nothing_visible_reason for page in pages}
+    named = ", ".join(f"{name} ({reason})" for name, reason in reasons.items() if reason)
+    return {"above_the_fold": f"nothing above the fold for {named}"} if named else {}
 
 
 def check_names(**given: Iterable[Page | Scheme | Network | TransportProfile]) -> None:

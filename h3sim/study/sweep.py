@@ -171,7 +171,7 @@ _ARGUMENT_TYPES = {
 
 
 @dataclass(kw_only=True, repr=False)
-class Study:
+class Study(RichDisplay):
     """Study: a design and the results to keep; `run` may be called repeatedly."""
 
     design: Design
@@ -197,6 +197,10 @@ class Study:
         name = f" {self.name!r}" if self.name else ""
         loads = f"{len(self):,} load{'s' * (len(self) != 1)}"
         return f"<Study{name} of {loads} over {', '.join(self.axes) or 'nothing'}>"
+
+    def _display(self) -> Iterable[str | Table[Any]]:
+        yield repr(self)
+        yield Table(("axis", "values", ""), self.design.values())
 
     def with_seeds(self, seeds: int | Iterable[int]) -> Study:
         """Return the same study with other *seeds*: a list, or a number of seeds from 0 on.

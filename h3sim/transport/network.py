@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.schema import format_value, is_quantity, parse_toml, read_text
 from h3sim.schema.errors import RejectedValueError
-from h3sim.schema.fields import Record, declare, read_document, validate, write_table
+from h3sim.schema.fields import FileDisplay, Record, declare, read_document, validate, write_table
 from h3sim.schema.values import (
     Integer,
     ListOf,
@@ -213,7 +213,7 @@ class IndependentPackets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Network:
+class Network(FileDisplay):
     """A path between a server and a client: at a constant rate, or of two links.
 
     It has either a *constant_rate*, with or without *jitter*, or *down* and *up*; *up* defaults to

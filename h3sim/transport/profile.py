@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.schema import parse_toml, read_text
 from h3sim.schema.arguments import refuse_keywords
-from h3sim.schema.fields import Record, declare, read_document, validate, write_table
+from h3sim.schema.fields import FileDisplay, Record, declare, read_document, validate, write_table
 from h3sim.schema.values import Choice, Flag, Integer, Number, Text
 from h3sim.transport.congestion.registry import MAX_WINDOW_BYTES, controller_named
 from h3sim.transport.network import Protocol
@@ -35,7 +35,7 @@ class ProfileError(InputError):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class TransportProfile:
+class TransportProfile(FileDisplay):
     """Settings of a server and its client, for either protocol.
 
     The declaration of each field describes it; docs/networks.md has them as a table.

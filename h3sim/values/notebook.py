@@ -24,6 +24,25 @@ def in_notebook() -> bool:
     return "IPKernelApp" in getattr(shell, "config", ())
 
 
+class CellOutput:
+    """File that shows the last line written to it below a notebook's cell.
+
+    tqdm's widgets and its text bars remain in a saved notebook; this output is empty once a blank
+    line is written, as tqdm does at the end.
+    """
+
+    def __init__(self) -> None:
+        display = importlib.import_module("IPython.display").display  # every kernel has it
+        self._shown: Any = display({"text/plain": ""}, raw=True, display_id=True)
+
+    def write(self, text: str) -> None:
+        """Show *text* in place of what was shown."""
+        self._shown.update({"text/plain": text.strip()}, raw=True)
+
+    def flush(self) -> None:
+        """Do nothing: `write` shows at once."""
+
+
 def with_sliders(show: Callable[..., Any], **choices: Sequence[Any]) -> Any:
     """Display the result of *show* for selected arguments, with a slider for each argument.
 

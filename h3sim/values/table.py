@@ -36,6 +36,8 @@ _MAX_DECIMALS = 6
 _MIN_FIXED_POINT = 100
 """Floats of a column without a fixed number of decimals have one decimal from here on."""
 _MAX_NOTEBOOK_ROWS = 200
+_MAX_OPEN_ROWS = 20
+"""Longer tables that follow another are folded in a notebook."""
 _COLUMN_GAP = "  "
 _MIN_WIDTH, _MIN_FIRST_WIDTH = 8, 32
 """Least cells of a column, and of the first one while others can shrink: it identifies the row."""
@@ -139,10 +141,18 @@ class RichDisplay:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        return "".join(
-            part.to_html() if isinstance(part, Table) else f"<p>{escaped(part)}</p>"
-            for part in self._display()
-        )
+        parts, has_table = [], False
+        for part in self._display():
+            if isinstance(part, Table):
+                shown = part.to_html()
+                if has_table and len(part) > _MAX_OPEN_ROWS:
+                    summary = f"<summary>{len(part):,} rows</summary>"
+                    shown = f"<details>{summary}{shown}</details>"
+                has_table = True
+            else:
+                shown = f"<p>{escaped(part)}</p>"
+            parts.append(shown)
+        return "".join(parts)
 
 
 class Table(Sequence[AnyRowT], RichDisplay, Generic[AnyRowT]):
@@ -162,6 +172,9 @@ class Table(Sequence[AnyRowT], RichDisplay, Generic[AnyRowT]):
     >>> table.to_records()[1]
     {'scheme': 'fifo', 'ByteIndex ms': 12.25}
     """
+
+    note: str = ""
+    """Sentence below the rows, for example about what has none."""
 
     def __init__(
         self, columns: Iterable[str | Column], rows: Iterable[AnyRowT], *, title: str = ""
@@ -258,6 +271,8 @@ class Table(Sequence[AnyRowT], RichDisplay, Generic[AnyRowT]):
                 for cell, limit in zip(row, widths, strict=True)
             ]
             lines += _lines(cells, widths, is_left)
+        if self.note:
+            lines += ["", *(wrap(self.note, width) if width else [self.note])]
         return "\n".join(lines)
 
     @property
@@ -287,6 +302,7 @@ class Table(Sequence[AnyRowT], RichDisplay, Generic[AnyRowT]):
         )
         left = len(self) - most_rows
         more = f"<p>and {left:,} rows more</p>" if left > 0 else ""
+        more += f"<p>{escaped(self.note)}</p>" if self.note else ""
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     def to_markdown(self) -> str:

@@ -7,15 +7,19 @@ import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import h3sim
 from h3sim.importers import ImportedPage
+from h3sim.values.errors import InputError
 from h3sim.values.notebook import with_sliders
 from h3sim.values.table import Listing, Table
 from tests.effort import HANG_S
 from tests.helpers import page_of
+from tools.notebooks import RunningNotebook
 
 if TYPE_CHECKING:
-    import pytest
+    from pathlib import Path
 
 _WITHOUT_EXTRAS = """
 import sys
@@ -133,3 +137,72 @@ def test_a_listing_in_a_notebook_says_what_tells_schemes_apart() -> None:
 
 def test_a_listing_of_nothing_shows_as_an_empty_list() -> None:
     assert repr(Listing([])) == "[]"
+
+
+def test_networks_and_profiles_are_shown_by_the_keys_that_are_set() -> None:
+    shown = h3sim.load_network("cable")._repr_html_()
+    assert 'down.rate_mbps</th><td style="text-align: right">5<' in shown
+    assert "jitter" not in shown
+    profile = h3sim.load_profile("default").with_(quic={"datagram_bytes": 1234})
+    assert ">quic.datagram_bytes</th>" in profile._repr_html_()
+    assert ">1,234<" in profile._repr_html_()
+
+
+def test_a_study_is_shown_by_its_axes() -> None:
+    study = h3sim.load_study(
+        "davies-meenan", schemes=["rr", "fifo"], seeds=10**8, cells=[{"rtt_ms": 30}, {"rtt_ms": 60}]
+    )
+    shown = study._repr_html_()
+    assert shown.count("<tr>") == 4
+    assert ">30, 60<" in shown
+    assert ">100,000,000</td><td>0, 1, 2, 3, 4, ...<" in shown
+
+
+def test_means_come_first_and_many_rows_are_folded() -> None:
+    pages = [page.name for page in h3sim.list_pages()[:6]]
+    shown = h3sim.compare(pages, schemes=["rr", "fifo"])._repr_html_()
+    means, _, rows = shown.partition("<details><summary>24 rows</summary>")
+    assert "mean_all" in means
+    assert "page_load_ms" in rows
+    few = h3sim.compare(pages[:2], schemes=["rr", "fifo"])._repr_html_()
+    assert "<details>" not in few
+
+
+@pytest.mark.filterwarnings("ignore")  # what the kernel's client warns of is not ours
+def test_a_saved_notebook_has_no_progress_bar(tmp_path: Path) -> None:
+    sweep = "h3sim.sweep('davies-meenan', schemes='rr', executor='serial', progress=True)"
+    with RunningNotebook(tmp_path, {}, patience_s=HANG_S) as kernel:
+        bar, result = kernel.run(f"import h3sim\n{sweep}")
+    assert bar["data"] == {"text/plain": ""}
+    assert "1 row" in result["data"]["text/plain"]
+
+
+def test_pages_without_marks_are_named_where_they_leave_a_table() -> None:
+    marked = h3sim.load_page("davies-meenan")
+    bare = page_of({"id": "index", "kind": "document", "bytes": 9_000})
+    assert not bare.knows_above_the_fold
+    both = [marked, bare]
+    results = h3sim.sweep(both, schemes=["rr", "fifo"], executor="serial")
+    for rows in (
+        results.compare("rr", value="byte_index_atf_ms"),
+        results.relative_medians("rr", value="byte_index_atf_ms"),
+    ):
+        assert rows.note.endswith(f": {bare.name}.")
+        assert rows.note in str(rows)
+        assert rows.note in rows._repr_html_()
+    assert results.compare("rr", value="page_load_ms").note == ""
+    for found in (
+        h3sim.compare(both, schemes=["rr", "fifo"]),
+        h3sim.compare(both, schemes=["rr", "fifo"], seeds=2),
+        h3sim.optimality(both, schemes=["rr"]),
+        h3sim.search(both, schemes=["rr", "fifo"], networks=None),
+    ):
+        assert f"nothing above the fold for {bare.name}" in found.describe()
+
+
+@pytest.mark.parametrize("schemes", [["rr", "rr"], ["rr", h3sim.load_scheme("rr")]])
+def test_a_scheme_that_is_given_twice_is_refused_everywhere(schemes: Any) -> None:
+    for call in (h3sim.sweep, h3sim.compare, h3sim.optimality, h3sim.search, h3sim.recommend):
+        with pytest.raises(InputError, match="'rr' is given twice"):
+            call("davies-meenan", schemes=schemes)
+    assert len(h3sim.sweep("davies-meenan", schemes=["marx-2019", "rr"], executor="serial")) == 11

@@ -286,6 +286,7 @@ def test_a_notebook_is_shown_a_bar(
     is_shown: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(runner, "in_notebook", lambda: is_shown)
+    monkeypatch.setattr(runner, "CellOutput", lambda: sys.stderr)
     sweep(PAGE, **FEW)
     assert bool(capsys.readouterr().err) is is_shown
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from h3sim.study.columns import Columns
-    from h3sim.study.rows import StudyRows
+    from h3sim.study.statistics.pairs import RowsOrColumns
 
 _SMALL_WIN, _LARGE_WIN = 0.05, 0.25
 """A speedup counts as a win beyond these (Sander 2022 § 5)."""
@@ -160,7 +160,7 @@ TestedT = TypeVar("TestedT", SchemeRow, ContrastRow, DifferenceRow, DifferenceCo
 
 
 def compare_schemes(
-    results: StudyRows,
+    results: RowsOrColumns,
     *,
     baseline: str = "rr",
     value: str = "byte_index_all_ms",
@@ -229,7 +229,7 @@ _OF_TABLES = {
 
 
 def compare_over(
-    results: StudyRows,
+    results: RowsOrColumns,
     *,
     over: str,
     baseline: Any,

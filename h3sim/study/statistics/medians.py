@@ -24,7 +24,7 @@ from h3sim.values.errors import InputError, NothingToMeasureError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.study.rows import StudyRows
+    from h3sim.study.statistics.pairs import RowsOrColumns
 
 EPSILON = 1e-10
 """Keeps Sander 2022's relative medians finite (printed "1-10" there)."""
@@ -47,7 +47,7 @@ class RelativeRow(NamedTuple):
 
 
 def relative_medians(
-    results: StudyRows,
+    results: RowsOrColumns,
     *,
     baseline: str = "rr",
     value: str = "byte_index_all_ms",
