@@ -125,6 +125,18 @@ def _read_driver(words: list[str], options: Options) -> Any:
         "write what is broken as SARIF 2.1.0, too, for code scanning",
         output=(".sarif", ".json"),
     ),
+    Argument(
+        "--failures FOLDER",
+        "write the history of each broken law there, as lines that a driver reads",
+        read=lambda text, _: Path(text),
+    ),
+    Argument(
+        "--replay FILE",
+        "play such a history instead, and say whether the law is still broken; may be repeated",
+        action="append",
+        many="words",
+        read=lambda text, _: Path(text),
+    ),
     Argument("--annotate", "print broken laws as annotations of GitHub, too"),
     Argument(
         "--timeout S",
@@ -148,6 +160,8 @@ def _run_conformance(options: Options) -> int:
       h3sim conform -- ./driver
       h3sim conform --claim urgency-order --claim one-by-one-in-urgency -- ./driver --verbose
       h3sim conform --suggest -- node driver.js
+      h3sim conform --failures failures -- ./driver
+      h3sim conform --replay failures/updates-at-once.jsonl -- ./driver
       h3sim conform --vectors -- ./driver
       h3sim conform --controller mine:Controller --follows cubic
       h3sim conform --controller process --follows newreno -- ./driver
@@ -170,6 +184,8 @@ def _run_conformance(options: Options) -> int:
     driver = options.driver
     if not driver:
         raise InputError.at("COMMAND", "is missing: the driver and its arguments, after --")
+    if options.replay:
+        return _replay(options)
     if options.vectors:
         from h3sim.conformance.priority_vectors import check_vectors
 
@@ -193,13 +209,21 @@ def _run_conformance(options: Options) -> int:
                 return FAILED
             return 0
         report = conformance.report_on(candidate)
+    if options.failures:
+        from h3sim.conformance.replay import write_failures
+
+        write_failures(report, options.failures)
     return _show(report, options)
 
 
 def _refuse_needless(options: Options) -> None:
     """Refuse options that would change nothing."""
-    reports = ("json", "junit", "sarif", "annotate")
-    for mode, others in (("suggest", ("claim", "vectors", *reports)), ("vectors", ("claim",))):
+    reports = ("failures", "json", "junit", "sarif", "annotate")
+    for mode, others in (
+        ("replay", ("claim", "skip", "suggest", "vectors", *reports)),
+        ("suggest", ("claim", "vectors", *reports)),
+        ("vectors", ("claim", "failures")),
+    ):
         needless = [f"--{each}" for each in others if getattr(options, each)]
         if getattr(options, mode) and needless:
             raise InputError.at(f"--{mode}", f"goes not with {', '.join(needless)}")
@@ -219,6 +243,17 @@ def _show(report: ConformanceReport | VectorReport, options: Options) -> int:
     if options.annotate:
         print(*annotations_of(outcomes), sep="\n", end="")
     return FAILED if report.broken else 0
+
+
+def _replay(options: Options) -> int:
+    """Print for each history that was written whether its law is still broken."""
+    from h3sim.conformance.replay import still_broken
+
+    command, timeout_s = options.driver.command, options.timeout
+    found = {path: still_broken(path, command, timeout_s=timeout_s) for path in options.replay}
+    for path, broken in found.items():
+        print(f"{path}: {broken or 'kept'}")
+    return FAILED if any(found.values()) else 0
 
 
 def _run_on_controller(options: Options) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from h3sim._version import __version__
@@ -84,7 +85,7 @@ def junit_of(scheduler: str, outcomes: Sequence[Outcome]) -> str:
 
 def sarif_of(outcomes: Sequence[Outcome], *, file: str) -> str:
     """Return what is broken as SARIF 2.1.0; *file*, the driver's, is the place of every result."""
-    location = {"physicalLocation": {"artifactLocation": {"uri": file}, "region": {"startLine": 1}}}
+    place = {"artifactLocation": {"uri": quote(file)}, "region": {"startLine": 1}}
     rules = [{"id": each.name, "shortDescription": {"text": each.about}} for each in outcomes]
     results = [
         {
@@ -92,7 +93,7 @@ def sarif_of(outcomes: Sequence[Outcome], *, file: str) -> str:
             "ruleIndex": index,
             "level": "error",
             "message": {"text": "\n".join([each.reason, *each.history])},
-            "locations": [location],
+            "locations": [{"physicalLocation": place}],
         }
         for index, each in enumerate(outcomes)
         if each.outcome == "broken"

