@@ -19,6 +19,7 @@ from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.values import Integer, Number, Share, share
 from h3sim.values.errors import InputError, UnknownNameError, ValidationIssue
+from h3sim.values.likeness import did_you_mean, names_like
 from h3sim.values.text import escape_control
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Parser(argparse.ArgumentParser):
         if value is _REFUSED_VALUE or action.choices is None or value in action.choices:
             return
         message = f"{format_value(value)} is not one of {', '.join(map(str, action.choices))}"
-        hint = _did_you_mean(str(value), action.choices)
+        hint = did_you_mean(str(value), action.choices)
         name = _display_name(action)
         if action.nargs == argparse.PARSER:  # a command: nothing else can be read
             self.error(f"no {name} is called {format_value(value)}{hint}")
@@ -130,28 +131,19 @@ def _display_name(action: argparse.Action) -> str:
 
 def _hint_for_flag(flag: str, known: Mapping[str, Any]) -> str:
     """Return a hint on an unknown flag for the end of a message: similar flags."""
-    # Lazy, like the next import: for errors only.
-    from h3sim.load.load_config import LoadConfig, meant_by
+    from h3sim.load.load_config import LoadConfig  # lazy, as below: needed for errors only
     from h3sim.load.options import flags_of
 
-    if meant := meant_by(flag, (name for name in known if name.startswith("--"))):
-        return f"; did you mean {' or '.join(meant)}?"
     if flag == "--set" and "--help-all" in known:
         return "; each option of a load is an option of its own here: see --help-all"
-    if "--set" in known:
-        for key, values in flags_of(LoadConfig).items():
-            if flag in values:
-                return f"; use --set {key}={values[flag] or 'VALUE'}"
-        if meant := meant_by(flag, flags_of(LoadConfig)):
-            return f"; did you mean --set {meant[0]}=VALUE?"
-    return _did_you_mean(flag, known)
-
-
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a hint with similar names for the end of a message."""
-    import difflib  # lazy: needed for errors only
-
-    near = difflib.get_close_matches(word, list(known), n=2)
+    settings = flags_of(LoadConfig) if "--set" in known else {}
+    for key, values in settings.items():
+        if flag in values:
+            return f"; use --set {key}={values[flag] or 'VALUE'}"
+    shown = {name: name for name in known} | {
+        key: f"--set {key}=VALUE" for key, values in settings.items() if not values.keys() & known
+    }
+    near = [shown[name] for name in names_like(flag, shown)]
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -41,8 +41,6 @@ _MIN_SCIENTIFIC = 1e6
 """Smallest speedup that is printed in scientific notation."""
 _MIN_ROUNDED = 100
 """Smallest difference that is printed without decimals."""
-_SUMMARY_COLUMNS = ("network", "scheme")
-"""Columns by which means are shown after a sweep, as far as the study has them."""
 _SUMMARY_HEADS = ("ByteIndex all ms", "ByteIndex above fold ms", "page load ms")
 """Headings of the means of `_SUMMARY_METRICS`."""
 _SUMMARY_METRICS = tuple(figure for figure in FIGURES if figure.is_headline)
@@ -260,10 +258,12 @@ def _format_difference(number: float | None) -> str:
 
 
 def _print_results(results: Results, options: Options) -> None:
-    """Print the means by network and scheme."""
+    """Print the means by network, what --vary names, and scheme."""
     if not len(results):
         return
-    by = [name for name in _SUMMARY_COLUMNS if name in results.columns]
+    varied = shared.read_values("--vary", options.vary or ())
+    by = [name for name in ("network", *varied, "scheme") if name in results.columns]
+    by = list(dict.fromkeys(by))
     means = [results.summary(figure.name, by=by) for figure in _SUMMARY_METRICS]
     # Each row has a summary per metric, of the same loads.
     rows = (

@@ -38,6 +38,7 @@ from h3sim.signals import Signalling
 from h3sim.transport import HandshakeMode, Network, Protocol
 from h3sim.transport.link_profile import QueueDiscipline
 from h3sim.values.errors import InputError, UnknownOptionError, ValidationIssue
+from h3sim.values.likeness import did_you_mean
 from h3sim.values.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -362,57 +363,7 @@ def refuse_unknown(function: Callable[..., Any], options: Iterable[str]) -> None
             raise UnknownOptionError([unknown_option(name, tuple(known))])
 
 
-def unknown_option(name: str, known: tuple[str, ...]) -> ValidationIssue:
+def unknown_option(name: str, known: Iterable[str]) -> ValidationIssue:
     """Return the issue of an unknown option, with similar names."""
-    import difflib  # lazy: keeps imports fast
-
-    alike = meant_by(name, known) or difflib.get_close_matches(name, known, n=2, cutoff=0.4)
-    hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
-    return ValidationIssue(key=name, message=f"there is no such option{hint}")
-
-
-_OPTIONS_BY_WORD = {
-    "rate_mbps": ("bandwidth", "throughput", "speed", "rate", "bitrate", "capacity", "bw", "down"),
-    "rtt_ms": ("latency", "delay", "ping", "rtt", "round_trip_time", "propagation_delay"),
-    "loss": ("packet_loss", "loss_rate", "plr", "drop", "drop_rate", "loss_pct", "drops"),
-    "mean_loss_burst": ("burst_length", "gilbert"),
-    "reorder": ("reordering", "out_of_order", "jitter"),
-    "queue_bdp": ("queue", "queue_size", "bottleneck_buffer", "buffer_bdp"),
-    "queue_discipline": ("aqm", "qdisc"),
-    "send_buffer_kb": ("buffer", "socket_buffer", "send_buffer"),
-    "send_buffers_kb": ("buffer", "socket_buffer", "send_buffer"),
-    "packet_bytes": ("mtu", "mss", "packet_size", "datagram_size"),
-    "cc": ("congestion_control", "congestion", "controller", "congestion_controller"),
-    "transport": ("protocol", "http", "http_version", "quic", "tcp"),
-    "transport_profile": ("stack", "server", "profile"),
-    "network": ("link", "access", "connection", "path"),
-    "scheme": ("prioritization", "priority", "priorities", "strategy", "algorithm", "scheduling"),
-    "schemes": ("prioritization", "priority", "priorities", "strategy", "algorithm", "scheme"),
-    "scheduler": ("policy",),
-    "seeds": ("runs", "repetitions", "repeat", "trials", "iterations", "replications", "samples"),
-    "seed": ("random_seed", "rng"),
-    "workers": ("jobs", "parallel", "cores", "threads", "processes"),
-    "cpu_slowdown": ("cpu", "cpu_throttling", "throttling"),
-    "time_limit_s": ("timeout", "max_time"),
-    "handshake": ("zero_rtt", "early_data", "resumption"),
-    "output": ("out", "file", "save"),
-    "plot": ("figure", "picture", "png", "svg"),
-    "metric": ("metrics", "measure", "value"),
-}
-"""Other words of the field for options and arguments, for messages about unknown ones."""
-_UNITS = ("_mbps", "_mbit", "_kbps", "_bps", "_ms", "_s", "_percent", "_pct", "_bytes", "_kb")
-
-
-def meant_by(word: str, known: Iterable[str]) -> list[str]:
-    """Return the options among *known* that an unknown *word* means, whatever its unit.
-
-    >>> meant_by("bandwidth", ["rtt_ms", "rate_mbps"]), meant_by("delay_ms", ["rtt_ms"])
-    (['rate_mbps'], ['rtt_ms'])
-    """
-    plain = word.strip("-").replace("-", "_").lower()
-    words = {plain, *(plain.removesuffix(unit) for unit in _UNITS)}
-    return [
-        name
-        for name in known
-        if words & {*_OPTIONS_BY_WORD.get(name.strip("-").replace("-", "_"), ())}
-    ]
+    message = f"there is no such option{did_you_mean(name, known)}"
+    return ValidationIssue(key=name, message=message)

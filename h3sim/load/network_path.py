@@ -167,7 +167,9 @@ def _named_network(page: Page | HeaderLists, config: LoadConfig) -> Network:
         return catalog.load_network(named)
 
 
-_FILE_KEYS = ("network.", "profile.")
+FILE_TABLES = ("network", "profile")
+"""First parts of the keys of files that a study can vary."""
+_FILE_KEYS = tuple(f"{table}." for table in FILE_TABLES)
 
 
 def is_file_key(name: str) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from h3sim.schema.errors import RejectedValueError, collected, format_value
 from h3sim.schema.values import ValueType
 from h3sim.values.errors import InputError, UnknownNameError, UnknownOptionError, ValidationIssue
+from h3sim.values.likeness import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -171,7 +172,9 @@ CALLABLE = Predicate("a callable", callable)
 
 
 def refuse_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse the arguments *given* to *function* that are not among the *known*, listing these.
+    """Refuse the arguments *given* to *function* that are not among the *known*.
+
+    The message has similar names, or all that are known.
 
     Raises:
         UnknownOptionError: with one issue per argument.
@@ -179,10 +182,17 @@ def refuse_keywords(function: str, given: Iterable[str], known: Iterable[str]) -
     >>> refuse_keywords("with_", {"cc": "bbr", "delay": 3}, ["cc", "name"])
     Traceback (most recent call last):
     ...
-    h3sim.values.errors.UnknownOptionError: delay: is no argument of with_: they are cc, name
+    h3sim.values.errors.UnknownOptionError: delay: is no argument of with_; they are cc, name
     """
     names = list(known)
-    message = f"is no argument of {function}: they are {', '.join(names)}"
-    issues = [ValidationIssue(key=key, message=message) for key in given if key not in names]
+    listed = f"; they are {', '.join(names)}"
+    issues = [
+        ValidationIssue(
+            key=key,
+            message=f"is no argument of {function}{did_you_mean(key, names) or listed}",
+        )
+        for key in given
+        if key not in names
+    ]
     if issues:
         raise UnknownOptionError(issues)

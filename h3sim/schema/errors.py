@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.values.errors import ValidationIssue
+from h3sim.values.likeness import names_like
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -92,9 +93,7 @@ def join_words(known: Iterable[str], *, near: object = "") -> str:
         return ", ".join(names) or "(none)"
     listed: Sequence[str] = ()
     if isinstance(near, str) and len(names) <= _MAX_COMPARED_NAMES:
-        import difflib  # lazy: keeps imports fast
-
-        listed = difflib.get_close_matches(near[:_MAX_SHOWN_CHARACTERS], names, n=3)
+        listed = names_like(near, names)
     listed = listed or names[:3]
     shown = ", ".join(name[:_MAX_SHOWN_CHARACTERS] for name in listed)
     return f"{shown} and {len(names) - len(listed):,} more"
@@ -113,14 +112,10 @@ def unknown_key(name: object, known: Iterable[str]) -> str:
         return "unknown key; none is allowed here"
     if len(keys) <= _MAX_LISTED_KEYS:
         return f"unknown key; allowed are {', '.join(keys)}"
-    near: Sequence[str] = ()
-    if isinstance(name, str) and len(name) <= _MAX_SHOWN_CHARACTERS:
-        import difflib  # lazy: keeps imports fast
-
+    near = names_like(name, keys)
+    if not near and isinstance(name, str):
         # Without a similar key, those that share a word with it.
-        near = difflib.get_close_matches(name, keys, n=3) or [
-            key for key in keys if {*key.split("_")} & {*name.split("_")} - _UNITS
-        ]
+        near = [key for key in keys if {*key.split("_")} & {*name.split("_")} - _UNITS]
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     return f"unknown key{hint} (docs/formats.md has all {len(keys)})"
 

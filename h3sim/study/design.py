@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from h3sim.load.load_config import LoadConfig
-from h3sim.load.network_path import is_file_key
+from h3sim.load.load_config import LoadConfig, unknown_option
+from h3sim.load.network_path import FILE_TABLES, is_file_key
 from h3sim.load.options import N_SAMPLES, SAMPLING, file_key
 from h3sim.schema import format_value
 from h3sim.schema.arguments import check_arguments
@@ -22,6 +22,7 @@ from h3sim.schema.fields import validate
 from h3sim.schema.values import Flag, Integer, Number, Text
 from h3sim.transport.congestion.registry import controller_named
 from h3sim.values.errors import InputError, ValidationIssue, needing_extra
+from h3sim.values.likeness import names_like
 
 if TYPE_CHECKING:
     from h3sim.engine import Process
@@ -41,6 +42,18 @@ OPTIONS = tuple(entry.name for entry in fields(LoadConfig) if entry.name != "see
 def is_axis(name: str) -> bool:
     """Return whether *name* may be an axis: an option, or a key of a network or profile file."""
     return name in OPTIONS or is_file_key(name)
+
+
+def unknown_axis(name: str, others: Iterable[str]) -> ValidationIssue:
+    """Return the issue of an axis that is no option, key or one of the *others*.
+
+    >>> print(unknown_axis("profil.quic.ack_every", ["processes"]))
+    profil.quic.ack_every: there is no such option; did you mean profile.quic.ack_every?
+    """
+    first, dot, key = name.partition(".")
+    tables = names_like(first, FILE_TABLES) or FILE_TABLES
+    known = [f"{table}.{key}" for table in tables] if dot else [*OPTIONS, *others]
+    return unknown_option(name, known)
 
 
 class StudyPart(NamedTuple):

@@ -88,7 +88,8 @@ def sensitivity(
 
     Raises:
         InputError: listing every error in the arguments.
-        NothingToMeasureError: if some loads lack the value, or all have the same one.
+        NothingToMeasureError: if some loads lack the value, all have the same one, or the samples
+            are too few to vary every factor.
         MissingExtraError: if scipy is not installed.
 
     >>> rows = sensitivity(
@@ -224,11 +225,14 @@ def indices_of(
     """Return the indices of each of *factors*; *metric_at* returns the metric at points.
 
     Raises:
+        NothingToMeasureError: if a factor has the same value in all pairs of points.
         MissingExtraError: if scipy is not installed.
     """
     with needing_extra("scipy", "study"):
         import numpy as np  # lazy: optional dependencies
         from scipy import stats
+
+    samples_of: list[list[_Point]] = []  # of each call
 
     def metric_at_shares(shares: Any) -> Any:
         """Return the metric at each column of *shares*, whose rows are the factors."""
@@ -241,6 +245,10 @@ def indices_of(
             )
             for column in shares.T
         ]
+        samples_of.append(points)
+        # The samples A and B, of which pairs of points are compared.
+        if len(samples_of) == 2:
+            _check_variation(factors, *samples_of)
         # scipy expects one row per metric. It subtracts means in place: integers would fail.
         return np.array([metric_at(points)], dtype=float)
 
@@ -259,6 +267,26 @@ def indices_of(
     )
     rows = zip(factors, *_indices_with_intervals(outputs, seed), strict=True)
     return [SensitivityRow(name, *map(float, numbers)) for name, *numbers in rows]
+
+
+def _check_variation(
+    factors: Iterable[str], at_a: Sequence[_Point], at_b: Sequence[_Point]
+) -> None:
+    """Check that each factor differs in some pair of points: otherwise its indices would be 0.
+
+    Raises:
+        NothingToMeasureError: if it does not.
+    """
+    constant = [
+        name
+        for name, *values in zip(
+            factors, zip(*at_a, strict=True), zip(*at_b, strict=True), strict=True
+        )
+        if values[0] == values[1]
+    ]
+    if constant:
+        message = f"{len(at_a)} samples vary no {' and no '.join(constant)}: take more samples"
+        raise NothingToMeasureError(message)
 
 
 def _sobol_indices(at_a: Any, at_b: Any, at_ab: Any) -> Any:

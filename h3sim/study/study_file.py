@@ -10,7 +10,7 @@ from typing import Any
 
 from h3sim import catalog
 from h3sim.load.figures import ON_DEMAND
-from h3sim.load.load_config import LoadConfig, unknown_option
+from h3sim.load.load_config import LoadConfig
 from h3sim.load.options import N_SAMPLES, SAMPLING, SEED, file_key
 from h3sim.load.selection import resolve_pages, resolve_schemes
 from h3sim.page.recording import RECORDED_NETWORK
@@ -29,7 +29,7 @@ from h3sim.schema.values import (
     Text,
     ValueType,
 )
-from h3sim.study.design import OPTIONS, Range, StoppingRule, StudyPart, is_axis
+from h3sim.study.design import OPTIONS, Range, StoppingRule, StudyPart, is_axis, unknown_axis
 from h3sim.study.sweep import SEEDS_ARE_ADDED, Study, load_study
 from h3sim.transport.congestion import controller_named
 from h3sim.values.errors import InputError, UnknownNameError, ValidationIssue
@@ -235,7 +235,7 @@ class StudyFile:
                 if name in refusals:
                     yield ValidationIssue(key=f"{table}.{name}", message=refusals[name])
                 elif not is_axis(name):
-                    unknown = unknown_option(name, (*OPTIONS, *keys_of(StudyFile)))
+                    unknown = unknown_axis(name, keys_of(StudyFile))
                     yield ValidationIssue(key=f"{table}.{name}", message=unknown.message)
                 if refusal_in_later_tables:
                     refusals[name] = refusal_in_later_tables

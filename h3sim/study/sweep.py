@@ -23,7 +23,7 @@ from h3sim import catalog
 from h3sim.headers.base import HeaderLists
 from h3sim.load import Load, LoadConfig
 from h3sim.load.figures import FIGURES, ON_DEMAND
-from h3sim.load.load_config import refuse_unknown, unknown_option
+from h3sim.load.load_config import refuse_unknown
 from h3sim.load.network_path import config_of, is_file_key, recorded_network
 from h3sim.load.options import SEED, ReorderOption, check_running, refuse
 from h3sim.load.run import PROCESSES, PageLike, SchemeLike, resolve
@@ -37,7 +37,6 @@ from h3sim.schema.values import Choice, Flag, ListOf, Number, OrNone, Text
 from h3sim.study.cache_key import CellKeys, model_version
 from h3sim.study.design import (
     KEPT,
-    OPTIONS,
     Design,
     FactorialDesign,
     Keep,
@@ -46,6 +45,7 @@ from h3sim.study.design import (
     StudyPart,
     is_axis,
     sampled,
+    unknown_axis,
     values_of_axis,
 )
 from h3sim.study.header_study import SubjectLike, resolve_swept
@@ -536,9 +536,9 @@ def _settings(
 
 def _refuse_unknown(names: Sequence[str]) -> None:
     """Refuse names that are no options of a load."""
-    known = (*OPTIONS, *inspect.signature(sweep).parameters)
     if names:
-        raise UnknownOptionError(unknown_option(name, known) for name in names)
+        others = inspect.signature(sweep).parameters
+        raise UnknownOptionError(unknown_axis(name, others) for name in names)
 
 
 def _check_exclusive(

@@ -10,6 +10,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from h3sim.values.likeness import names_like
 from h3sim.values.text import escape_control
 
 if TYPE_CHECKING:
@@ -147,16 +148,11 @@ class UnknownNameError(H3SimError, KeyError):
     def __init__(
         self, kind: str, name: str, known: Sequence[str], shown_by: str | None = None
     ) -> None:
-        import difflib  # on use: importing h3sim should stay quick
-
         self.kind = kind
         self.name = name
         self.known = tuple(known)
         self.shown_by = shown_by or f"h3sim list {kind}s"
-        # The time to compare names grows with the product of their lengths.
-        is_comparable = isinstance(name, str) and len(name) <= _MAX_SHOWN_CHARACTERS
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) if is_comparable else ()
-        self.nearest = tuple(near)
+        self.nearest = tuple(names_like(name, known))
         super().__init__(kind, name, self.known, self.shown_by)
 
     def __str__(self) -> str:

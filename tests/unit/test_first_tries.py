@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,9 @@ from h3sim.papers.findings import list_findings
 from h3sim.papers.reproduce import chosen_experiments
 from h3sim.transport.congestion import NewRenoController
 from h3sim.values.errors import InputError, UnknownNameError, UnknownOptionError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def output_of(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
@@ -108,6 +111,38 @@ def test_a_word_leads_to_a_setting_where_the_option_is_rare(
     assert "did you mean --set packet_bytes=VALUE?" in capsys.readouterr().err
 
 
+def test_a_word_of_the_field_leads_to_the_metric(capsys: pytest.CaptureFixture[str]) -> None:
+    for word, metric in (("lcp_ms", "largest_paint_ms"), ("PLT", "page_load_ms")):
+        message = output_of(capsys, "compare", "creative", "--metric", word, code=2)
+        assert f"did you mean {metric}?" in message
+
+
+def test_a_misspelt_table_of_a_key_leads_to_the_table() -> None:
+    axes = {"profil.quic.ack_every": [2, 10], "bandwidth": [1, 2]}
+    with pytest.raises(UnknownOptionError) as caught:
+        h3sim.study.load_study("creative").with_axes(axes)
+    messages = [problem.message.partition("; ")[2] for problem in caught.value.problems]
+    assert messages == ["did you mean profile.quic.ack_every?", "did you mean rate_mbps?"]
+
+
+def test_what_the_command_line_varies_has_a_row_per_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'format = "h3sim-study/1"\npages = ["creative"]\nschemes = ["rr"]\n'
+        'axes.network = ["cable"]\n'
+    )
+    options = ("--vary", "profile.quic.ack_every=2,10", "--vary", "rtt_ms=20")
+    shown = output_of(capsys, "sweep", str(study), *options)
+    heading = next(line for line in shown.splitlines() if line.startswith("network"))
+    assert heading.split()[:4] == ["network", "profile.quic.ack_every", "rtt_ms", "scheme"]
+    assert [line.split()[1:3] for line in shown.splitlines() if line.startswith("cable")] == [
+        ["2", "20"],
+        ["10", "20"],
+    ]
+
+
 def test_a_share_is_a_number_or_a_percentage() -> None:
     loads = [
         h3sim.simulate("creative", network="cable", loss=loss) for loss in ("2%", 0.02, "0.07%")
@@ -130,7 +165,9 @@ def test_a_network_can_be_changed_as_by_the_options_of_a_load() -> None:
     assert load.trace == same.trace
     assert load.network.name == same.network.name
     assert h3sim.load_network("cable").with_(rtt_ms=80, name="far").name == "far"
-    with pytest.raises(UnknownOptionError, match=r"bandwidth: is no argument.*rate_mbps.*rtt_ms"):
+    with pytest.raises(
+        UnknownOptionError, match=r"bandwidth: is no argument of with_; did you mean rate_mbps\?"
+    ):
         changed.with_(bandwidth=3)
     with pytest.raises(InputError) as caught:
         changed.with_(rtt_ms=-1, loss=3)

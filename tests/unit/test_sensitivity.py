@@ -116,6 +116,21 @@ def test_pages_and_schemes_are_factors() -> None:
     assert (scheme.total, scheme.total_low, scheme.total_high) == (0, 0, 0)
 
 
+def test_a_factor_that_the_samples_do_not_vary_has_no_indices() -> None:
+    # Sobol' points of few samples share the first digits of some coordinates, so that both values
+    # of the page and of the network always meet themselves: 0 and [0, 0] would be wrong.
+    small = page_of({"id": "/", "kind": "document", "bytes": 70_000}, name="small")
+    varied: dict[str, Any] = {
+        "scheme": ["rr", "fifo"],
+        "network": ["4g", "dsl"],
+        "loss": h3sim.study.Range(low=0, high=0.02),
+        "seeds": 2,
+        "executor": "serial",
+    }
+    with pytest.raises(NothingToMeasureError, match="8 samples vary no page and no network"):
+        h3sim.study.sensitivity([PAGE, small], value="packets_sent", samples=8, **varied)
+
+
 def test_chance_has_a_share_of_its_own() -> None:
     lossy: dict[str, Any] = {"network": "4g", "rtt_ms": h3sim.study.Range(low=50, high=60)}
     rtt, seed = of("page_load_ms", loss=0.05, seeds=20, **lossy)
