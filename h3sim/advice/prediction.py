@@ -7,6 +7,10 @@ prediction. An interval is a conformal one (Vovk et al. 2005; Lei et al. 2018) w
 scales of their own: the root mean squares of the errors that were late, and that were early. It
 reaches as many of these both ways as the ceil((n + 1) level)-th smallest of the n sites' errors.
 The scales are of the same sites, so its coverage is checked by leaving out one site at a time.
+
+Without layout, as in a HAR, the largest paint may be text or any of several images. LCP is then
+predicted as that of text, which it most often is, and the interval extends from there to the last
+image. Its errors are those beyond these ends (Romano et al. 2019).
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from h3sim.study.rows import COMMON, ResultTable
 from h3sim.trace import Rows
 from h3sim.transport.tcp import TlsVersion
 from h3sim.values.errors import InputError
+from h3sim.values.text import plural
 from h3sim.values.units import MS_PER_S, ms, to_mbps, to_ms
 
 if TYPE_CHECKING:
@@ -68,7 +73,9 @@ RECORD, HAR, TRACE = "record", "HAR", "trace"
 class PredictionRow(NamedTuple):
     """A metric over a network, in s: predicted, its interval, and the recording's own value.
 
-    The interval is None where too few sites, *n_sites*, were measured for it.
+    Half of the *n_sites* that were measured for it were off by at most *median_error*, a share of
+    the measured time. The interval is None where they are too few. *latest_s* differs from
+    *predicted_s* if it is unknown which element is the largest: the time if it is the last image.
     """
 
     network: str
@@ -77,6 +84,8 @@ class PredictionRow(NamedTuple):
     low_s: float | None
     high_s: float | None
     n_sites: int
+    median_error: float | None
+    latest_s: float
     recorded_s: float | None
 
 
@@ -102,6 +111,8 @@ class Prediction(ResultTable):
     confidence: float
     calibrated: str | None
     """Description of what the intervals rest on; None where no network has any."""
+    n_candidates: int | None = None
+    """Number of images that may be the largest paint; None if the recording says what it was."""
 
     def describe(self) -> str:
         """Describe what the intervals rest on, which are missing, what is odd, and the settings."""
@@ -114,6 +125,11 @@ class Prediction(ResultTable):
         if few:
             needed = math.ceil(self.confidence / (1 - self.confidence) - _ROUNDING)
             yield f"{' or '.join(map(str, few))} sites are too few for one (it takes {needed})"
+        if self.n_candidates is not None:
+            yield (
+                "the recording has no layout: LCP is that of text, painted first, or of an image"
+                f" above the fold ({plural(self.n_candidates, 'candidate')})"
+            )
         early = [row for row in self.rows if row.predicted_s < (row.recorded_s or 0.0)]
         if early:
             named = ", ".join(f"{row.metric} over {row.network}" for row in early)
@@ -126,16 +142,18 @@ class Prediction(ResultTable):
 class Calibration(NamedTuple):
     """Errors of one kind of recording over one link, by metric, ascending.
 
-    They are logarithms of factors: measured / predicted.
+    They are logarithms of factors: measured / predicted. A measured time between a prediction and
+    its `latest_s` has no error here, but one in the median of shares.
     """
 
     link: str
     errors: Mapping[str, Sequence[float]]
+    median_errors: Mapping[str, float]
 
     def reach(self, metric: str, confidence: float) -> tuple[float, float] | None:
         """Return the factors from a prediction to both ends of its interval; None for too few.
 
-        >>> one = Calibration("4g", {"fcp": [n / 100 for n in range(-9, 10)]})
+        >>> one = Calibration("4g", {"fcp": [n / 100 for n in range(-9, 10)]}, {})
         >>> [round(math.log(each), 2) for each in one.reach("fcp", 0.95)], one.reach("fcp", 0.96)
         ([-0.09, 0.09], None)
         """
@@ -191,7 +209,7 @@ def calibration_for(network: Network, kind: str) -> Calibration | None:
     errors = _calibration()["errors"].get(kind, {}).get(nearest)
     if errors is None or max(distances[nearest]) > math.log(_LIKE):
         return None
-    return Calibration(nearest, errors)
+    return Calibration(nearest, errors, _calibration()["median_errors"][kind][nearest])
 
 
 def kind_of(page: Page, imported: ImportedPage | None) -> str:
@@ -244,6 +262,7 @@ def predict(
         for each, load, known in zip(networks, loads, calibrations, strict=True)
         for row in _rows(_title(each), load, known, subject, confidence)
     ]
+    is_known = all(load.largest_paint_ms is not None or load.fcp_ms is None for load in loads)
     links = dict.fromkeys(known.link for known in calibrations if known is not None)
     return Prediction(
         rows=Rows(PredictionRow, rows),
@@ -251,6 +270,7 @@ def predict(
         kind=kind,
         confidence=confidence,
         calibrated=_describe_links(links, kind) if links else None,
+        n_candidates=None if is_known else len(loads[0].largest_candidates),
         version=__version__,
         configuration=_common([load.configuration for load in loads]),
         words=_common([in_words(load.spec) for load in loads]),
@@ -296,18 +316,23 @@ def _rows(
 ) -> Iterator[PredictionRow]:
     for key, (attribute, title) in PREDICTED.items():
         predicted_ms: float | None = getattr(load, attribute)
-        if predicted_ms is None:
+        latest_ms = predicted_ms
+        if key == "lcp" and load.largest_paint_range_ms is not None:
+            predicted_ms, latest_ms = load.largest_paint_range_ms
+        if predicted_ms is None or latest_ms is None:
             continue
         reach = None if known is None else known.reach(key, confidence)
         recorded_ns = getattr(page.recorded_load, _RECORDED[key], None)
-        seconds = predicted_ms / MS_PER_S
+        seconds, latest_s = predicted_ms / MS_PER_S, latest_ms / MS_PER_S
         yield PredictionRow(
             network=network,
             metric=title,
             predicted_s=seconds,
             low_s=None if reach is None else seconds * reach[0],
-            high_s=None if reach is None else seconds * reach[1],
+            high_s=None if reach is None else latest_s * reach[1],
             n_sites=0 if known is None else len(known.errors.get(key, ())),
+            median_error=None if known is None else known.median_errors.get(key),
+            latest_s=latest_s,
             recorded_s=None if recorded_ns is None else to_ms(recorded_ns) / MS_PER_S,
         )
 

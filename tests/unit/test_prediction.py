@@ -102,6 +102,28 @@ class TestPredict:
             else:
                 assert row.low_s <= row.predicted_s <= row.high_s
 
+    def test_without_layout_the_largest_paint_is_text_or_one_of_the_images(self) -> None:
+        """Text comes with the first paint, and the larger image last: its interval holds both."""
+        at = {"by": "/", "at": "offset", "offset_bytes": 90}
+        images = [
+            {"id": f"{name}.png", "kind": "image", "bytes": size, "discovered": at}
+            for name, size in (("a", 1000), ("b", 400_000))
+        ]
+        har = replace(page_of(ROOT, *images), provenance={"dialect": "har-chrome-har"})
+        found = predict(har, networks=["4g"])
+        by_metric = {row.metric: row for row in found.rows}
+        text, largest = by_metric["FCP"], by_metric["LCP"]
+        assert largest.predicted_s == text.predicted_s == text.latest_s
+        assert largest.latest_s > text.predicted_s + 400_000 * 8 / 9e6 / 2
+        assert largest.high_s is not None
+        assert largest.high_s > largest.latest_s
+        assert "2 candidates" in found.describe()
+
+    def test_a_known_largest_paint_has_no_candidates(self) -> None:
+        found = predict("creative", networks=["4g"])
+        assert found.n_candidates is None
+        assert all(row.latest_s == row.predicted_s for row in found.rows)
+
     def test_the_recordings_own_values_are_beside(self) -> None:
         page = replace(page_of(ROOT), recorded_load=RecordedLoad(fcp_ns=ms(250)))
         recorded_s = {row.metric: row.recorded_s for row in predict(page, networks=["4g"]).rows}

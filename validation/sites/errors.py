@@ -64,12 +64,20 @@ class Cell(NamedTuple):
     site: str
     measured: Times
     predicted_ms: float
+    latest_ms: float
     interval_ms: tuple[float, float] | None
 
     @property
+    def error(self) -> float:
+        """The error as a share of the measured time."""
+        return abs(self.predicted_ms / self.measured.median_ms - 1)
+
+    @property
     def log_ratio(self) -> float:
-        """Natural logarithm of measured / predicted."""
-        return math.log(self.measured.median_ms / self.predicted_ms)
+        """Natural logarithm of measured / predicted; 0 between the prediction and its latest."""
+        time_ms = self.measured.median_ms
+        nearest_ms = min(max(time_ms, self.predicted_ms), self.latest_ms)
+        return math.log(time_ms / nearest_ms)
 
 
 def measured_times() -> dict[tuple[str, str, str], Times]:
@@ -135,6 +143,7 @@ def _cells(
                     site,
                     measured[site, link, metric],
                     row.predicted_s * MS_PER_S,
+                    row.latest_s * MS_PER_S,
                     _interval_ms(row),
                 )
 
@@ -171,13 +180,15 @@ def folder_cells(folder: Path) -> Iterator[Cell]:
             for (_, link, metric), times in measured.items():
                 predicted_ms = simulated.get(link, {}).get(_OF_LIGHTHOUSE.get(metric))
                 if predicted_ms:
-                    yield Cell(_LIGHTHOUSE, metric, link, name, times, predicted_ms, None)
+                    yield Cell(
+                        _LIGHTHOUSE, metric, link, name, times, predicted_ms, predicted_ms, None
+                    )
 
 
 def without_own(found: Sequence[Cell]) -> list[Cell]:
     """Return cells of the develop part with the intervals that the other sites would give.
 
-    >>> cells = [Cell("HAR", "fcp", "3g", str(n), Times(99, 0), 99, None) for n in range(20)]
+    >>> cells = [Cell("HAR", "fcp", "3g", str(n), Times(99, 0), 99, 99, None) for n in range(20)]
     >>> without_own(cells)[0].interval_ms, without_own(cells[1:])[0].interval_ms
     ((99.0, 99.0), None)
     """
@@ -189,8 +200,8 @@ def without_own(found: Sequence[Cell]) -> list[Cell]:
         others = groups[cell.kind, cell.metric, cell.link]
         errors = [each.log_ratio for each in others if each.site != cell.site]
         reach = conformal_reach(errors, _CONFIDENCE)
-        time_ms = cell.predicted_ms
-        ends = None if reach is None else (reach[0] * time_ms, reach[1] * time_ms)
+        ends_ms = cell.predicted_ms, cell.latest_ms
+        ends = None if reach is None else (reach[0] * ends_ms[0], reach[1] * ends_ms[1])
         changed.append(cell._replace(interval_ms=ends))
     return changed
 
@@ -201,7 +212,7 @@ def summary(found: Sequence[Cell]) -> Iterator[list[Any]]:
     Errors are shares of the measured time in per cent; the noise is the median over sites of the
     spread of the loads of each; covered are the intervals that have the measured time in them.
 
-    >>> one = Cell("HAR", "fcp", "3g", "a", Times(100, 0.02), 110, (80, 120))
+    >>> one = Cell("HAR", "fcp", "3g", "a", Times(100, 0.02), 110, 110, (80, 120))
     >>> list(summary([one, one._replace(site="b", measured=Times(200, 0), predicted_ms=180)]))
     [['HAR', 'FCP', '3g', 2, '10 / 10 %', '1.00', '1 %', '1 of 2']]
     """
@@ -217,7 +228,7 @@ def summary(found: Sequence[Cell]) -> Iterator[list[Any]]:
 
 
 def _summed(own: Sequence[Cell]) -> Iterator[str]:
-    errors = sorted(abs(each.predicted_ms / each.measured.median_ms - 1) * 100 for each in own)
+    errors = sorted(100 * each.error for each in own)
     yield f"{statistics.median(errors):.0f} / {errors[round(0.9 * (len(errors) - 1))]:.0f} %"
     pairs = [(each.measured.median_ms, each.predicted_ms) for each in own]
     rho = spearmanr(*zip(*pairs, strict=True)).statistic if len(pairs) > 1 else math.nan
@@ -232,14 +243,15 @@ def _summed(own: Sequence[Cell]) -> Iterator[str]:
 def calibrate(found: Sequence[Cell], n_packages: int) -> None:
     """Write the errors of *found*, from the develop part, as the calibration of `h3sim.predict`."""
     errors: dict[str, dict[str, dict[str, list[float]]]] = {}
-    for cell in sorted(found):
-        by_link = errors.setdefault(cell.kind, {})
-        by_metric = by_link.setdefault(cell.link, {})
-        by_metric.setdefault(cell.metric, []).append(round(cell.log_ratio, 3))
-    for by_link in errors.values():
-        for by_metric in by_link.values():
-            for values in by_metric.values():
-                values.sort()
+    medians: dict[str, dict[str, dict[str, float]]] = {}
+    groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
+    for cell in found:
+        groups[cell.kind, cell.link, cell.metric].append(cell)
+    for (kind, link, metric), own in sorted(groups.items()):
+        values = sorted(round(cell.log_ratio, 3) for cell in own)
+        errors.setdefault(kind, {}).setdefault(link, {})[metric] = values
+        median = round(statistics.median(cell.error for cell in own), 3)
+        medians.setdefault(kind, {}).setdefault(link, {})[metric] = median
     document = {
         "format": "h3sim-calibration/1",
         "browser": "Chromium 156",
@@ -251,6 +263,7 @@ def calibrate(found: Sequence[Cell], n_packages: int) -> None:
             if network.down is not None
         },
         "errors": errors,
+        "median_errors": medians,
     }
     # One line for each list.
     text = re.sub(
