@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scipy.stats import spearmanr
 
 import h3sim
-from h3sim.advice.prediction import HAR, PREDICTED, RECORD, TRACE, conformal_reach
+from h3sim.advice.prediction import HAR, PREDICTED, RECORD, TRACE, calibration, conformal_reach
+from h3sim.page import Kind
 from h3sim.values.errors import H3SimError
 from h3sim.values.units import MS_PER_S, to_mbps, to_ms
 from validation.sites.link import LINKS
@@ -240,8 +241,35 @@ def _summed(own: Sequence[Cell]) -> Iterator[str]:
     yield f"{n_covered} of {len(known)}" if known else "-"
 
 
-def calibrate(found: Sequence[Cell], n_packages: int) -> None:
-    """Write the errors of *found*, from the develop part, as the calibration of `h3sim.predict`."""
+def typical_work(sites: Iterable[Site]) -> dict[str, float]:
+    """Return medians of the main thread's work in the recordings of *sites*.
+
+    These are the time per byte of scripts and of stylesheets, and the work and the delay of the
+    first paint.
+    """
+    found: dict[str, list[float]] = defaultdict(list)
+    for site in sites:
+        page = h3sim.load_page(site.recordings / "record.json")
+        for kind in (Kind.SCRIPT, Kind.STYLESHEET):
+            own = [each for each in page.resources if each.kind is kind]
+            if n_bytes := sum(each.size_bytes for each in own):
+                work_ns = sum(each.parse_ns + each.execute_ns for each in own)
+                found[f"{kind.value}_ns_per_byte"].append(work_ns / n_bytes)
+        if page.first_paint is not None:
+            found["first_paint_work_ms"].append(to_ms(page.first_paint.work_ns))
+            found["first_paint_delay_ms"].append(to_ms(page.first_paint.delay_ns))
+    return {name: round(statistics.median(values), 3) for name, values in found.items()}
+
+
+def calibrate(sites: Sequence[Site]) -> None:
+    """Write the calibration of `h3sim.predict` anew, from *sites* of the develop part."""
+    document = json.loads(CALIBRATION.read_text(encoding="utf-8"))
+    # The predictions that are compared rest on it.
+    _write_calibration(document | {"work": typical_work(sites)})
+    _write_calibration(_calibration_of(list(cells(sites)), sites))
+
+
+def _calibration_of(found: Sequence[Cell], sites: Sequence[Site]) -> dict[str, Any]:
     errors: dict[str, dict[str, dict[str, list[float]]]] = {}
     medians: dict[str, dict[str, dict[str, float]]] = {}
     groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
@@ -252,11 +280,11 @@ def calibrate(found: Sequence[Cell], n_packages: int) -> None:
         errors.setdefault(kind, {}).setdefault(link, {})[metric] = values
         median = round(statistics.median(cell.error for cell in own), 3)
         medians.setdefault(kind, {}).setdefault(link, {})[metric] = median
-    document = {
+    return {
         "format": "h3sim-calibration/1",
         "browser": "Chromium 156",
         "n_sites": len({cell.site for cell in found}),
-        "n_packages": n_packages,
+        "n_packages": len({site.package for site in sites}),
         "links": {
             link: [to_ms(network.rtt_ns), to_mbps(network.down.rate_bps or 0)]
             for link, network in LINKS.items()
@@ -264,12 +292,17 @@ def calibrate(found: Sequence[Cell], n_packages: int) -> None:
         },
         "errors": errors,
         "median_errors": medians,
+        "work": typical_work(sites),
     }
+
+
+def _write_calibration(document: Mapping[str, Any]) -> None:
     # One line for each list.
     text = re.sub(
         r"\[[^\[\]]*\]", lambda found: " ".join(found[0].split()), json.dumps(document, indent=1)
     )
     CALIBRATION.write_text(text + "\n", encoding="utf-8")
+    calibration.cache_clear()
 
 
 def log_use(sites: Sequence[Site]) -> None:
