@@ -135,6 +135,33 @@ class WithMilestones:
         return to_ms(max(largest_ns, self._largest_held_ns(painted_ns)))
 
     @property
+    def largest_paint_range_ms(self) -> tuple[float, float] | None:
+        """Earliest and latest time of the largest paint, as `first_paint_ms`.
+
+        Both are `largest_paint_ms` if that is known. Without layout it may be text, which comes
+        with the first contentful paint, or any picture above the fold.
+        """
+        largest_ms, fcp_ms = self.largest_paint_ms, self.fcp_ms
+        if largest_ms is not None or fcp_ms is None:
+            return None if largest_ms is None else (largest_ms, largest_ms)
+        shown_ns = (
+            each.finished_at_ns + frame_ns(self.spec.browser)
+            for each in self._timings
+            if each.resource in self.largest_candidates
+        )
+        return fcp_ms, max((fcp_ms, *map(to_ms, shown_ns)))
+
+    @cached_property
+    def largest_candidates(self) -> frozenset[int]:
+        """Indices of the pictures that may be the largest paint: all if no marks are known."""
+        return frozenset(
+            index
+            for index, each in enumerate(self._page.resources)
+            if each.kind in PICTURES
+            and (each.above_the_fold or not self._page.knows_above_the_fold)
+        )
+
+    @property
     def speed_index_ms(self) -> float | None:
         """The approximate SpeedIndex, as `first_paint_ms`; None also without any viewport share."""
         painted_ns = self._began_at_ns(Work.FIRST_PAINT)

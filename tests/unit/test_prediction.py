@@ -20,6 +20,9 @@ from h3sim.advice.prediction import (
     conformal_reach,
     kind_of,
     predict,
+    prepared,
+    serializing,
+    settings_for,
 )
 from h3sim.cli.main import main
 from h3sim.page import RecordedLoad
@@ -66,13 +69,13 @@ class TestReach:
 
 
 class TestPredict:
-    def test_it_is_chromes_load_over_http2_and_linux_tcp(self) -> None:
+    def test_it_is_chromes_load_with_the_settings_of_the_calibration(self) -> None:
+        network = serializing(h3sim.load_network("cable"))
         load = h3sim.simulate(
-            "creative",
+            prepared(h3sim.load_page("creative")),
             scheme="chrome-h2",
-            network="cable",
-            browser="parse",
-            transport_profile="linux-tcp",
+            network=network,
+            config=settings_for(network),
         )
         rows = predict("creative", networks=["cable"]).rows
         times_s = {row.metric: row.predicted_s for row in rows}
@@ -81,18 +84,61 @@ class TestPredict:
         assert times_s["FCP"] == pytest.approx(load.fcp_ms / MS_PER_S)
         assert times_s["load event"] == pytest.approx(load.load_event_ms / MS_PER_S)
 
-    def test_records_are_small_on_paths_of_50_ms_or_more_as_from_h2o(self) -> None:
-        """Else the stylesheet waits for the rest of a record with a part of an image in it."""
+    def test_nothing_waits_unsent_in_the_socket_from_50_ms_on_as_from_h2o(self) -> None:
         below, above = (
-            replace(h3sim.load_network("4g"), rtt_ns=ms(rtt_ms)) for rtt_ms in (49.9, 50)
+            settings_for(replace(h3sim.load_network("4g"), rtt_ns=ms(rtt_ms)))
+            for rtt_ms in (49.9, 50)
         )
-        sheet = {"id": "a.css", "kind": "stylesheet", "bytes": 300, "in_head": True}
-        image = {"id": "b.png", "kind": "image", "bytes": 90_000}
+        sockets = [each.transport_profile.tcp.notsent_lowat_bytes for each in (below, above)]
+        assert sockets[1] == 1 != sockets[0]
+
+    def test_requests_of_a_recording_are_as_small_as_over_http2(self) -> None:
+        """Sizes as text would take the uplink of 0.768 Mbit/s a quarter of a second."""
         at = {"by": "/", "at": "offset", "offset_bytes": 90}
-        page = page_of(ROOT, {**sheet, "discovered": at}, {**image, "discovered": at})
-        long, short = (predict(page, networks=[path]).rows[0] for path in (below, above))
-        assert long.metric == short.metric == "FCP"
-        assert short.predicted_s < long.predicted_s
+        image = {"kind": "image", "bytes": 50, "discovered": at, "request_bytes": 560}
+        texts = page_of(ROOT, *({"id": f"{n}.png", **image} for n in range(40)))
+        sizes = [each.request_bytes for each in prepared(texts).resources]
+        assert all(n_bytes < 60 for n_bytes in sizes[2:])
+        text, none = (
+            predict(page, networks=["fast-3g"]).rows[-1].predicted_s
+            for page in (
+                texts,
+                texts.with_resources(replace(r, request_bytes=0) for r in texts.resources),
+            )
+        )
+        assert text == pytest.approx(none, abs=0.01)
+
+    def test_a_cookie_is_sent_once(self) -> None:
+        at = {"by": "/", "at": "offset", "offset_bytes": 90}
+        image = {"kind": "image", "bytes": 50, "discovered": at}
+        images = [{"id": f"{n}.png", **image} for n in range(3)]
+        plain, cookies = (
+            prepared(page_of(ROOT, *({**each, "request_bytes": n_bytes} for each in images)))
+            for n_bytes in (560, 1560)
+        )
+        more = [
+            after.request_bytes - before.request_bytes
+            for before, after in zip(plain.resources, cookies.resources, strict=True)
+        ]
+        assert more == [0, pytest.approx(1000, abs=120), 0, 0]
+
+    def test_links_without_bursts_serialize_as_those_that_were_measured(self) -> None:
+        shaped = h3sim.load_network("4g")
+        ends = serializing(shaped)
+        assert [end.burst_bytes for end in (ends.down, ends.up) if end is not None] == [0, 0]
+        assert shaped.down is not None
+        bursts = replace(shaped, down=replace(shaped.down, burst_bytes=30_000))
+        assert serializing(bursts).down == bursts.down
+
+    def test_scripts_of_a_har_take_time_before_the_paint(self) -> None:
+        at = {"by": "/", "at": "offset", "offset_bytes": 90}
+        script = {"kind": "script", "bytes": 300_000, "in_head": True, "discovered": at}
+        page = page_of(ROOT, {"id": "a.js", **script})
+        timed = page_of(ROOT, {"id": "a.js", **script, "execute_ms": 5})
+        assert prepared(page).resources[1].parse_ns > ms(20)
+        assert prepared(page).first_paint is not None
+        assert prepared(timed).resources[1].execute_ns == ms(5)
+        assert prepared(timed).first_paint is None
 
     def test_an_interval_holds_its_prediction_or_is_missing_at_both_ends(self) -> None:
         for row in predict("creative").rows:
@@ -101,6 +147,28 @@ class TestPredict:
                 assert row.high_s is None
             else:
                 assert row.low_s <= row.predicted_s <= row.high_s
+
+    def test_without_layout_the_largest_paint_is_text_or_one_of_the_images(self) -> None:
+        """Text comes with the first paint, and the larger image last: its interval holds both."""
+        at = {"by": "/", "at": "offset", "offset_bytes": 90}
+        images = [
+            {"id": f"{name}.png", "kind": "image", "bytes": size, "discovered": at}
+            for name, size in (("a", 1000), ("b", 400_000))
+        ]
+        har = replace(page_of(ROOT, *images), provenance={"dialect": "har-chrome-har"})
+        found = predict(har, networks=["4g"])
+        by_metric = {row.metric: row for row in found.rows}
+        text, largest = by_metric["FCP"], by_metric["LCP"]
+        assert largest.predicted_s == text.predicted_s == text.latest_s
+        assert largest.latest_s > text.predicted_s + 400_000 * 8 / 9e6 / 2
+        assert largest.high_s is not None
+        assert largest.high_s > largest.latest_s
+        assert "2 candidates" in found.describe()
+
+    def test_a_known_largest_paint_has_no_candidates(self) -> None:
+        found = predict("creative", networks=["4g"])
+        assert found.n_candidates is None
+        assert all(row.latest_s == row.predicted_s for row in found.rows)
 
     def test_the_recordings_own_values_are_beside(self) -> None:
         page = replace(page_of(ROOT), recorded_load=RecordedLoad(fcp_ns=ms(250)))

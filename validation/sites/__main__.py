@@ -69,8 +69,7 @@ def main() -> int:
         measure_hints([site for site in sites if site.part == Part.DEVELOP])
         print(tabulate(list(hint_rows(hint_loads())), _HINT_HEADERS, disable_numparse=True))
     elif options.command == "calibrate":
-        own = measured_sites(Part.DEVELOP)
-        calibrate(list(cells(own)), len({site.package for site in own}))
+        calibrate(measured_sites(Part.DEVELOP))
     else:
         _print_table(options.part, options.folder)
     return 0

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scipy.stats import spearmanr
 
 import h3sim
-from h3sim.advice.prediction import HAR, PREDICTED, RECORD, TRACE, conformal_reach
+from h3sim.advice.prediction import HAR, PREDICTED, RECORD, TRACE, calibration, conformal_reach
+from h3sim.page import Kind
 from h3sim.values.errors import H3SimError
 from h3sim.values.units import MS_PER_S, to_mbps, to_ms
 from validation.sites.link import LINKS
@@ -64,12 +65,20 @@ class Cell(NamedTuple):
     site: str
     measured: Times
     predicted_ms: float
+    latest_ms: float
     interval_ms: tuple[float, float] | None
 
     @property
+    def error(self) -> float:
+        """The error as a share of the measured time."""
+        return abs(self.predicted_ms / self.measured.median_ms - 1)
+
+    @property
     def log_ratio(self) -> float:
-        """Natural logarithm of measured / predicted."""
-        return math.log(self.measured.median_ms / self.predicted_ms)
+        """Natural logarithm of measured / predicted; 0 between the prediction and its latest."""
+        time_ms = self.measured.median_ms
+        nearest_ms = min(max(time_ms, self.predicted_ms), self.latest_ms)
+        return math.log(time_ms / nearest_ms)
 
 
 def measured_times() -> dict[tuple[str, str, str], Times]:
@@ -135,6 +144,7 @@ def _cells(
                     site,
                     measured[site, link, metric],
                     row.predicted_s * MS_PER_S,
+                    row.latest_s * MS_PER_S,
                     _interval_ms(row),
                 )
 
@@ -171,13 +181,15 @@ def folder_cells(folder: Path) -> Iterator[Cell]:
             for (_, link, metric), times in measured.items():
                 predicted_ms = simulated.get(link, {}).get(_OF_LIGHTHOUSE.get(metric))
                 if predicted_ms:
-                    yield Cell(_LIGHTHOUSE, metric, link, name, times, predicted_ms, None)
+                    yield Cell(
+                        _LIGHTHOUSE, metric, link, name, times, predicted_ms, predicted_ms, None
+                    )
 
 
 def without_own(found: Sequence[Cell]) -> list[Cell]:
     """Return cells of the develop part with the intervals that the other sites would give.
 
-    >>> cells = [Cell("HAR", "fcp", "3g", str(n), Times(99, 0), 99, None) for n in range(20)]
+    >>> cells = [Cell("HAR", "fcp", "3g", str(n), Times(99, 0), 99, 99, None) for n in range(20)]
     >>> without_own(cells)[0].interval_ms, without_own(cells[1:])[0].interval_ms
     ((99.0, 99.0), None)
     """
@@ -189,8 +201,8 @@ def without_own(found: Sequence[Cell]) -> list[Cell]:
         others = groups[cell.kind, cell.metric, cell.link]
         errors = [each.log_ratio for each in others if each.site != cell.site]
         reach = conformal_reach(errors, _CONFIDENCE)
-        time_ms = cell.predicted_ms
-        ends = None if reach is None else (reach[0] * time_ms, reach[1] * time_ms)
+        ends_ms = cell.predicted_ms, cell.latest_ms
+        ends = None if reach is None else (reach[0] * ends_ms[0], reach[1] * ends_ms[1])
         changed.append(cell._replace(interval_ms=ends))
     return changed
 
@@ -201,7 +213,7 @@ def summary(found: Sequence[Cell]) -> Iterator[list[Any]]:
     Errors are shares of the measured time in per cent; the noise is the median over sites of the
     spread of the loads of each; covered are the intervals that have the measured time in them.
 
-    >>> one = Cell("HAR", "fcp", "3g", "a", Times(100, 0.02), 110, (80, 120))
+    >>> one = Cell("HAR", "fcp", "3g", "a", Times(100, 0.02), 110, 110, (80, 120))
     >>> list(summary([one, one._replace(site="b", measured=Times(200, 0), predicted_ms=180)]))
     [['HAR', 'FCP', '3g', 2, '10 / 10 %', '1.00', '1 %', '1 of 2']]
     """
@@ -217,7 +229,7 @@ def summary(found: Sequence[Cell]) -> Iterator[list[Any]]:
 
 
 def _summed(own: Sequence[Cell]) -> Iterator[str]:
-    errors = sorted(abs(each.predicted_ms / each.measured.median_ms - 1) * 100 for each in own)
+    errors = sorted(100 * each.error for each in own)
     yield f"{statistics.median(errors):.0f} / {errors[round(0.9 * (len(errors) - 1))]:.0f} %"
     pairs = [(each.measured.median_ms, each.predicted_ms) for each in own]
     rho = spearmanr(*zip(*pairs, strict=True)).statistic if len(pairs) > 1 else math.nan
@@ -229,34 +241,68 @@ def _summed(own: Sequence[Cell]) -> Iterator[str]:
     yield f"{n_covered} of {len(known)}" if known else "-"
 
 
-def calibrate(found: Sequence[Cell], n_packages: int) -> None:
-    """Write the errors of *found*, from the develop part, as the calibration of `h3sim.predict`."""
+def typical_work(sites: Iterable[Site]) -> dict[str, float]:
+    """Return medians of the main thread's work in the recordings of *sites*.
+
+    These are the time per byte of scripts and of stylesheets, and the work and the delay of the
+    first paint.
+    """
+    found: dict[str, list[float]] = defaultdict(list)
+    for site in sites:
+        page = h3sim.load_page(site.recordings / "record.json")
+        for kind in (Kind.SCRIPT, Kind.STYLESHEET):
+            own = [each for each in page.resources if each.kind is kind]
+            if n_bytes := sum(each.size_bytes for each in own):
+                work_ns = sum(each.parse_ns + each.execute_ns for each in own)
+                found[f"{kind.value}_ns_per_byte"].append(work_ns / n_bytes)
+        if page.first_paint is not None:
+            found["first_paint_work_ms"].append(to_ms(page.first_paint.work_ns))
+            found["first_paint_delay_ms"].append(to_ms(page.first_paint.delay_ns))
+    return {name: round(statistics.median(values), 3) for name, values in found.items()}
+
+
+def calibrate(sites: Sequence[Site]) -> None:
+    """Write the calibration of `h3sim.predict` anew, from *sites* of the develop part."""
+    document = json.loads(CALIBRATION.read_text(encoding="utf-8"))
+    # The predictions that are compared rest on it.
+    _write_calibration(document | {"work": typical_work(sites)})
+    _write_calibration(_calibration_of(list(cells(sites)), sites))
+
+
+def _calibration_of(found: Sequence[Cell], sites: Sequence[Site]) -> dict[str, Any]:
     errors: dict[str, dict[str, dict[str, list[float]]]] = {}
-    for cell in sorted(found):
-        by_link = errors.setdefault(cell.kind, {})
-        by_metric = by_link.setdefault(cell.link, {})
-        by_metric.setdefault(cell.metric, []).append(round(cell.log_ratio, 3))
-    for by_link in errors.values():
-        for by_metric in by_link.values():
-            for values in by_metric.values():
-                values.sort()
-    document = {
+    medians: dict[str, dict[str, dict[str, float]]] = {}
+    groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
+    for cell in found:
+        groups[cell.kind, cell.link, cell.metric].append(cell)
+    for (kind, link, metric), own in sorted(groups.items()):
+        values = sorted(round(cell.log_ratio, 3) for cell in own)
+        errors.setdefault(kind, {}).setdefault(link, {})[metric] = values
+        median = round(statistics.median(cell.error for cell in own), 3)
+        medians.setdefault(kind, {}).setdefault(link, {})[metric] = median
+    return {
         "format": "h3sim-calibration/1",
         "browser": "Chromium 156",
         "n_sites": len({cell.site for cell in found}),
-        "n_packages": n_packages,
+        "n_packages": len({site.package for site in sites}),
         "links": {
             link: [to_ms(network.rtt_ns), to_mbps(network.down.rate_bps or 0)]
             for link, network in LINKS.items()
             if network.down is not None
         },
         "errors": errors,
+        "median_errors": medians,
+        "work": typical_work(sites),
     }
+
+
+def _write_calibration(document: Mapping[str, Any]) -> None:
     # One line for each list.
     text = re.sub(
         r"\[[^\[\]]*\]", lambda found: " ".join(found[0].split()), json.dumps(document, indent=1)
     )
     CALIBRATION.write_text(text + "\n", encoding="utf-8")
+    calibration.cache_clear()
 
 
 def log_use(sites: Sequence[Site]) -> None:

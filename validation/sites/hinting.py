@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import h3sim
 from h3sim.advice.applying import apply_edits, is_markup
 from h3sim.advice.edits import edits_of
-from h3sim.advice.prediction import SCHEME, settings_for
+from h3sim.advice.prediction import SCHEME, prepared, settings_for
 from h3sim.load import resolve
 from h3sim.study.runner import LoadTask
 from h3sim.values.errors import H3SimError
@@ -67,7 +67,7 @@ def measure_hints(sites: Sequence[Site]) -> None:
 
 def _measured(site: Site, flag: str) -> HintLoads:
     network = LINKS[LINK]
-    page = h3sim.load_page(site.recordings / "record.json")
+    page = prepared(h3sim.load_page(site.recordings / "record.json"))
     config = replace(settings_for(network), network=network)
     spec = resolve(page, h3sim.load_scheme(SCHEME), config)
     edits = [edit for edit in edits_of(LoadTask(spec)) if is_markup(edit)]

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import h3sim
+from h3sim.advice.prediction import serializing
 from h3sim.transport import LinkProfile, Network
 from h3sim.values.units import NS_PER_S, mbps, ms
 
@@ -46,9 +47,9 @@ def _link_of_20_mbps() -> Network:
 
 
 LINKS: dict[str, Network] = {
-    "3g": h3sim.load_network("fast-3g"),
-    "4g": h3sim.load_network("4g"),
-    "20m": _link_of_20_mbps(),
+    "3g": serializing(h3sim.load_network("fast-3g")),
+    "4g": serializing(h3sim.load_network("4g")),
+    "20m": serializing(_link_of_20_mbps()),
 }
 """The links by name; `measure` shapes the very networks over which `table` predicts."""
 
