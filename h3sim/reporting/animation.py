@@ -196,11 +196,12 @@ svg text { font-family: system-ui, "DejaVu Sans", Arial, sans-serif; }
 button, select { font: inherit; padding: 0.25rem 0.75rem; min-height: 2.25rem; }
 ul.legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; list-style: none; padding: 0; }
 .swatch { display: inline-block; width: 1.1em; height: 1.1em; vertical-align: -0.2em;
-  border: 1px solid #5a5a5a; margin-right: 0.3em; text-align: center; font-size: 0.8em;
+  border: 1px solid var(--edge); margin-right: 0.3em; text-align: center; font-size: 0.8em;
   line-height: 1.1em; }
-th, td { text-align: right; padding: 0.15rem 0.75rem 0.15rem 0; border-bottom: 1px solid #d6d6d6; }
+th, td { text-align: right; padding: 0.15rem 0.75rem 0.15rem 0;
+  border-bottom: 1px solid var(--line); }
 th:first-child { text-align: left; overflow-wrap: anywhere; min-width: 8rem; }
-kbd { border: 1px solid #767676; border-radius: 3px; padding: 0 0.3em; }
+kbd { border: 1px solid var(--edge); border-radius: 3px; padding: 0 0.3em; }
 """
 _WIDTH_REM = 64
 _SPEEDS = (("slowly", 4), ("steadily", 12), ("fast", 60), ("very fast", 300))

@@ -21,6 +21,7 @@ from h3sim.schema import format_value
 from h3sim.study import Comparison, Results, Sequential
 from h3sim.study.pairing import LOAD_COLUMNS
 from h3sim.study.statistics.contrasts import NO_SEED_MATTERS
+from h3sim.study.worker import row_of
 from h3sim.values.errors import H3SimError, InputError
 from h3sim.values.table import Column, Table
 
@@ -66,18 +67,30 @@ def report(
     for value in values:
         if isinstance(value, Load):
             groups.setdefault(value.page.digest, []).append(value)
-    described = [describe_loads(loads, baseline) for loads in groups.values()]
-    others = [value for value in values if not isinstance(value, Load)]
-    described += [one for value in others for one in _describe(value, baseline)]
     loads = [load for group in groups.values() for load in group]
+    described = [describe_loads(group, baseline) for group in groups.values()]
+    names = [one.name for one in described]
+    if len(groups) > 1 and len({load.scheme.name for load in loads}) > 1:
+        # The answer is that over all pages; what each says stands with its figures.
+        described = [
+            each._replace(verdict=(), section=replace(each.section, answer=each.verdict))
+            for each in described
+        ]
+        rows = Results.of(map(row_of, loads), axes=LOAD_COLUMNS)
+        over_pages = describe_study(rows, baseline)
+        section = replace(over_pages.section, title=f"All {len(groups)} pages")
+        described.insert(0, over_pages._replace(section=section))
+    others = [value for value in values if not isinstance(value, Load)]
+    of_others = [one for value in others for one in _describe(value, baseline)]
+    described += of_others
+    names += [one.name for one in of_others]
     settings = [
         ("h3sim", __version__),
         *_settings_of_loads(loads),
         *(row for one in described for row in one.settings),
     ]
     return Report(
-        title=title
-        or f"h3sim: {_default_title([*dict.fromkeys(one.name for one in described)], loads)}",
+        title=title or f"h3sim: {_default_title([*dict.fromkeys(names)], loads)}",
         verdict=[sentence for one in described for sentence in one.verdict],
         parts=[one.section for one in described],
         made=Table(("setting", "value"), settings, title="Settings and versions"),
@@ -138,8 +151,13 @@ _REPORTED_TYPES = (
 )
 
 
+_MAX_NAMED = 3
+"""Most pages that a title names."""
+
+
 def _default_title(names: Sequence[str], loads: Sequence[Load]) -> str:
-    description = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    counted = f"{len(names)} {'pages' if loads else 'results'}"
+    description = ", ".join(names) if len(names) <= _MAX_NAMED else counted
     schemes = dict.fromkeys(load.scheme.name for load in loads)
     if not schemes:
         return description
@@ -271,9 +289,10 @@ def _settings_of_search(found: SearchResult) -> list[tuple[str, Any]]:
 
 
 _COMPARED_METRICS = (
-    ("byte_index_all_ms", "ByteIndex of all resources"),
     ("byte_index_atf_ms", "ByteIndex above the fold"),
+    ("byte_index_all_ms", "ByteIndex of all resources"),
 )
+"""What is visible first, if it is known."""
 _FIRST_METRIC_COLUMN = "byte_index_all_ms"
 """The first column of metrics: those before it are settings."""
 _SUMMARY_COLUMNS = ("network", "scheme")
@@ -288,6 +307,8 @@ class ComparedSetting(NamedTuple):
     setting: str
     rows: Sequence[SchemeRow]
     refusal: str = ""
+    cluster: str = "page"
+    """What intervals are over: "page", or "seed" where there is one page."""
 
     def sentence(self, what: str, baseline: str) -> str:
         """Return a sentence on the scheme with the largest speedup, and its uncertainty."""
@@ -303,10 +324,10 @@ class ComparedSetting(NamedTuple):
             few = (
                 NO_SEED_MATTERS
                 if are_copies
-                else f"{_count_clusters(best)}, too few for an interval"
+                else f"{self._clusters(best)}, too few for an interval"
             )
             return f"{most}: {speedup} ({few})."
-        reach = f"{best.low:.2f} to {best.high:.2f}, 95 % interval over {_count_clusters(best)}"
+        reach = f"{best.low:.2f} to {best.high:.2f}, 95 % interval over {self._clusters(best)}"
         if best.low > 1:
             return f"{most}: {speedup} ({reach})."
         return (
@@ -314,9 +335,8 @@ class ComparedSetting(NamedTuple):
             f" closest, with a speedup of {speedup} ({reach})."
         )
 
-
-def _count_clusters(row: SchemeRow) -> str:
-    return f"{row.clusters} cluster{'s' * (row.clusters != 1)}"
+    def _clusters(self, row: SchemeRow) -> str:
+        return f"{row.clusters} {self.cluster}{'s' * (row.clusters != 1)}"
 
 
 def describe_study(results: Results, baseline: str | None) -> ReportParts:
@@ -335,9 +355,11 @@ def describe_study(results: Results, baseline: str | None) -> ReportParts:
     verdict: list[str] = []
     pictures: list[Picture] = []
     tables: list[Table[Any]] = []
+    absent = [
+        each for each in _COMPARED_METRICS if all(row.get(each[0]) is None for row in results)
+    ]
     for value, what in _COMPARED_METRICS:
-        if all(row.get(value) is None for row in results):
-            verdict.append(f"No load has a {what}.")
+        if (value, what) in absent:
             continue
         compared = _compare_settings(results, base, value)
         verdict += [one.sentence(what, base) for one in compared]
@@ -349,6 +371,7 @@ def describe_study(results: Results, baseline: str | None) -> ReportParts:
         by += [name for name in results.axes if name not in (*by, "page", "seed")]
         title = f"{what}, ms, over pages and seeds"
         tables.append(_summary_table(results, value, by, title))
+    verdict += absent
     verdict.append(
         f"{len(results):,} loads over {', '.join(results.axes) or 'no parameter'}"
         + (f"; {failed:,} failed and are left out." if failed else ".")
@@ -367,7 +390,8 @@ def _compare_settings(results: Results, baseline: str, value: str) -> list[Compa
         except H3SimError as error:
             found.append(ComparedSetting(setting, (), str(error)))
         else:
-            found.append(ComparedSetting(setting, list(compared)))
+            cluster = "seed" if len(set(rows.column("page"))) == 1 else "page"
+            found.append(ComparedSetting(setting, list(compared), cluster=cluster))
     return found
 
 

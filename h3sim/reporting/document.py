@@ -28,8 +28,15 @@ if TYPE_CHECKING:
 
 
 _PAGE_CSS = """
-:root { color-scheme: light; }
-body { margin: 0 auto; padding: 1rem; max-width: %srem; background: #fff; color: #1b1b1b;
+:root { color-scheme: light dark; --paper: #fff; --ink: #1b1b1b; --accent: #0b4f8c;
+  --shade: #f2f6fa; --line: #d6d6d6; --edge: #767676; --chosen: #fbdbe9; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --paper: #161616; --ink: #f2f2f2; --accent: #7db8f0; --shade: #1f262d;
+    --line: #3a3a3a; --edge: #8a8a8a; --chosen: #5a2440; }
+  /* Figures keep the paper for which their colours were chosen. */
+  .scroll > svg, .stage, .lanes canvas, .film canvas { background: #fff; }
+}
+body { margin: 0 auto; padding: 1rem; max-width: %srem; background: var(--paper); color: var(--ink);
   font: 1rem/1.5 system-ui, "DejaVu Sans", Arial, sans-serif; }
 h1 { overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; max-width: 100%%; }
@@ -37,7 +44,8 @@ h1 { overflow-wrap: anywhere; }
 table { border-collapse: collapse; font-size: 0.875rem; }
 caption { text-align: left; font-weight: 600; }
 a:focus-visible, button:focus-visible, select:focus-visible, input:focus-visible,
-summary:focus-visible, .scroll:focus-visible { outline: 3px solid #0b4f8c; outline-offset: 2px; }
+summary:focus-visible, .scroll:focus-visible {
+  outline: 3px solid var(--accent); outline-offset: 2px; }
 """
 
 
@@ -83,26 +91,27 @@ _MIN_WIDTH_PT = 560.0
 """Least width of a figure, so that it can be read."""
 _REPORT_CSS = """
 h1 { font-size: 1.6rem; line-height: 1.25; }
-h2 { font-size: 1.25rem; margin-top: 2.5rem; border-bottom: 1px solid #767676;
+h2 { font-size: 1.25rem; margin-top: 2.5rem; border-bottom: 1px solid var(--edge);
   overflow-wrap: anywhere; }
 h3 { font-size: 1.05rem; overflow-wrap: anywhere; }
-a { color: #0b4f8c; }
+a { color: var(--accent); }
 .skip { position: absolute; left: -999rem; }
 .skip:focus { position: static; }
 .verdict > p:first-of-type { font-size: 1.15rem; font-weight: 600; }
-.verdict { border-left: 0.4rem solid #0b4f8c; padding: 0.1rem 1rem; background: #f2f6fa; }
+.verdict { border-left: 0.4rem solid var(--accent); padding: 0.1rem 1rem;
+  background: var(--shade); }
 figure { margin: 1.5rem 0; }
 figcaption { font-weight: 600; overflow-wrap: anywhere; }
 table { margin: 0.5rem 0 1rem; }
 caption { padding: 0.25rem 0; }
 th, td { text-align: left; vertical-align: top; padding: 0.15rem 0.75rem 0.15rem 0;
-  border-bottom: 1px solid #d6d6d6; overflow-wrap: break-word; min-width: 3rem;
+  border-bottom: 1px solid var(--line); overflow-wrap: break-word; min-width: 3rem;
   max-width: 36rem; }
 [style] { font-variant-numeric: tabular-nums; white-space: nowrap; }
 thead th[style] { white-space: normal; }
-thead th { border-bottom: 2px solid #767676; vertical-align: bottom; }
+thead th { border-bottom: 2px solid var(--edge); vertical-align: bottom; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
-pre { white-space: pre-wrap; background: #f4f4f4; padding: 0.5rem; }
+pre { white-space: pre-wrap; background: var(--shade); padding: 0.5rem; }
 @media print { .skip, nav { display: none; } h2, h3, figcaption, caption { break-after: avoid; }
   figure { break-inside: avoid; } .scroll { overflow: visible; }
   .scroll svg { min-width: 0 !important; } }
@@ -169,7 +178,8 @@ def _section_html(number: int, part: Section, lead: Picture | None, has_timeline
     return (
         f'<section id="{name}" aria-labelledby="{name}-title">'
         f'<h2 id="{name}-title">{html.escape(part.title)}</h2>\n'
-        f"{interactive}{pictures}{''.join(map(_table_html, part.tables))}</section>\n"
+        f"{paragraphs(part.answer)}{interactive}{pictures}"
+        f"{''.join(map(_table_html, part.tables))}</section>\n"
     )
 
 
@@ -227,12 +237,13 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of a report: timeline, pictures and tables.
+    """A section of a report: its own *answer* in sentences, timeline, pictures and tables.
 
     Its *words*, which could change the verdict, follow the verdict.
     """
 
     title: str
+    answer: Sequence[str] = ()
     words: Sequence[str] = ()
     timeline: Timeline | None = None
     pictures: Sequence[Picture] = ()

@@ -240,11 +240,12 @@ def _verdict(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]
     if judged is not None and not judged.grade.supports_verdict:
         return fits
     sentences = [
-        _verdict_of_set(named_loads, baseline, which, what)
+        sentence
         # What is visible first, if that is known.
         for which, what in (
             reversed(_RESOURCE_SETS) if shown_set(first, "atf") == "atf" else _RESOURCE_SETS
         )
+        for sentence in _verdict_of_set(named_loads, baseline, which, what)
     ]
     if any(named.load.network.is_random for named in named_loads):
         worth = (
@@ -342,7 +343,8 @@ def _describe_optimality(load: Load, which: Which) -> str:
 
 def _verdict_of_set(
     named_loads: Sequence[NamedLoad], baseline: NamedLoad, which: Which, what: str
-) -> str:
+) -> list[str]:
+    """Return which schemes are fastest over a set of resources, and what makes the difference."""
     indexes = [
         (index_ms, named.name)
         for named in named_loads
@@ -350,32 +352,35 @@ def _verdict_of_set(
     ]
     page = named_loads[0].load.page.name
     if not indexes:
-        return f"{page}, {what}: no ByteIndex, for {named_loads[0].load.missing_reason(which)}."
+        return [f"{page}, {what}: no ByteIndex, for {named_loads[0].load.missing_reason(which)}."]
     decimals = decimals_of((index for index, _ in indexes), least=0)
     best_ms, worst_ms = (pick(index for index, _ in indexes) for pick in (min, max))
     best = [name for index_ms, name in indexes if index_ms <= best_ms * (1 + RELATIVE_TOLERANCE)]
     if worst_ms <= best_ms * (1 + RELATIVE_TOLERANCE):
-        return f"{page}, {what}: all come to a ByteIndex of {best_ms:,.0f} ms; the choice is free."
+        free = f"all come to a ByteIndex of {best_ms:,.0f} ms; the choice is free"
+        return [f"{page}, {what}: {free}."]
     threshold_ms = worst_ms * (1 - RELATIVE_TOLERANCE)
     slowest = [name for index_ms, name in indexes if index_ms >= threshold_ms]
     load_by_name = {named.name: named for named in named_loads}
     other = load_by_name[slowest[0]] if baseline.name in best else baseline
     has_reason = len(best) == 1 and (which == "atf" or named_loads[0].load.missing_reason("atf"))
-    reason = _describe_gains(load_by_name[best[0]], other, which) if has_reason else ""
+    reasons = _describe_gains(load_by_name[best[0]], other, which) if has_reason else []
     base_ms = baseline.load.byte_index_or_none(which)
     compared = ""
     if base_ms is not None and best_ms and baseline.name not in best:
         compared = f", {base_ms / best_ms:.2f} times as fast as {baseline.name}"
-    return (
+    answer = (
         f"{page}, {what}: {join_words(best)} {'is' if len(best) == 1 else 'are'} fastest, with a"
         f" ByteIndex of {best_ms:,.{decimals}f} ms{compared}; {join_words(slowest)}"
         f" {'is' if len(slowest) == 1 else 'are'} slowest, with {worst_ms:,.{decimals}f} ms."
-        f"{reason}"
     )
+    return [answer, *reasons]
 
 
 _MAX_NAMED_RESOURCES = 3
 """Most resources that a verdict names."""
+_LEAST_NAMED_SHARE = 0.05
+"""Least share of the difference for which a verdict names a resource."""
 
 
 class Contribution(NamedTuple):
@@ -414,15 +419,17 @@ def contributions_of(fast: Load, slow: Load, which: Which) -> list[Contribution]
     return sorted(found, key=lambda each: (-abs(each.gain_ms), each.resource))
 
 
-def _describe_gains(fast: NamedLoad, slow: NamedLoad, which: Which) -> str:
+def _describe_gains(fast: NamedLoad, slow: NamedLoad, which: Which) -> list[str]:
     """Describe which resources account for the difference between *fast* and *slow*."""
     found = contributions_of(fast.load, slow.load, which)
     total_ms = sum(each.gain_ms for each in found)
     if round(total_ms) < 1:
-        return ""
+        return []
     resources = fast.load.page.resources
     named: list[str] = []
-    for index, gain_ms, sooner_ms in found[:_MAX_NAMED_RESOURCES]:
+    least_ms = _LEAST_NAMED_SHARE * total_ms
+    chosen = [each for each in found[:_MAX_NAMED_RESOURCES] if abs(each.gain_ms) >= least_ms]
+    for index, gain_ms, sooner_ms in chosen:
         verb = "" if named else " accounts"
         when = "earlier" if sooner_ms > 0 else "later"
         named.append(
@@ -430,10 +437,10 @@ def _describe_gains(fast: NamedLoad, slow: NamedLoad, which: Which) -> str:
             f" (complete {abs(sooner_ms):,.0f} ms {when})"
         )
     n_more = len(found) - len(named)
-    if n_more:
-        rest_ms = sum(each.gain_ms for each in found[_MAX_NAMED_RESOURCES:])
+    rest_ms = total_ms - sum(each.gain_ms for each in chosen)
+    if round(rest_ms):
         named.append(f"{n_more} other{'s' * (n_more != 1)} for {rest_ms:,.0f} ms")
-    return f" Of the {total_ms:,.0f} ms between {slow.name} and {fast.name}, {join_words(named)}."
+    return [f"Of the {total_ms:,.0f} ms between {slow.name} and {fast.name}, {join_words(named)}."]
 
 
 def _timing_table(name: str, load: Load) -> Table[Any]:

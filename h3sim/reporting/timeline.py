@@ -33,7 +33,7 @@ _TIMELINE_CSS = """
 .timeline .stage { position: relative; touch-action: pan-y; cursor: crosshair; }
 .timeline canvas { display: block; width: 100%; }
 .timeline canvas + canvas { position: absolute; inset: 0 auto auto 0; }
-.timeline .stage:focus-visible { outline: 3px solid #0b4f8c; outline-offset: 2px; }
+.timeline .stage:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 /* What changes with each move must not have the whole report laid out anew. */
 .timeline { contain: content; }
 .timeline output { display: block; height: 4.6em; overflow: hidden; contain: strict;
@@ -44,8 +44,8 @@ _TIMELINE_CSS = """
 .timeline ~ figure { content-visibility: auto; contain-intrinsic-size: auto 40rem; }
 .timeline tbody tr { cursor: pointer; }
 .timeline .rows td + td, .timeline .rows th + th + th { text-align: right; }
-.timeline tr.on { background: #fbdbe9; }
-.timeline thead th { position: sticky; top: 0; background: #fff; }
+.timeline tr.on { background: var(--chosen); }
+.timeline thead th { position: sticky; top: 0; background: var(--paper); }
 .timeline .keys { font-size: 0.875rem; }
 @media print { .timeline button, .timeline .keys, .timeline .rows { display: none; } }
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 import subprocess
 from html.parser import HTMLParser
@@ -247,6 +248,25 @@ def test_where_all_are_equal_nobody_is_called_fastest() -> None:
 
 
 @pytest.mark.usefixtures("unpainted")
+@pytest.mark.usefixtures("unpainted")
+def test_loads_of_several_pages_are_answered_by_the_ratios_over_all_of_them() -> None:
+    pytest.importorskip("scipy")
+    schemes = ("rr", "fifo")
+    pages = ["davies-meenan", "luigi-visualiser", "dygraphs-index"]
+    loads = [h3sim.simulate(page, scheme=name) for page in pages for name in schemes]
+    made = h3sim.report(loads)
+    ratios = [
+        rr.byte_index("atf") / fifo.byte_index("atf")
+        for rr, fifo in zip(loads[::2], loads[1::2], strict=True)
+    ]
+    assert f"{math.prod(ratios) ** (1 / 3):.2f}" in made.verdict[0]
+    assert "3 pages" in made.verdict[0]
+    # What each page says stands with its own figures.
+    assert [part.title.partition(":")[0] for part in made.parts[1:]] == pages
+    for part, ratio in zip(made.parts[1:], ratios, strict=True):
+        assert f"{max(ratio, 1 / ratio):.2f}" in part.answer[0]
+
+
 def test_every_setting_of_a_load_is_told() -> None:
     (load,) = loads_of("davies-meenan", "rr", network="4g", seed=7)
     reported = settings_of(h3sim.report(load))
