@@ -505,7 +505,7 @@ class WhatIfRow(NamedTuple):
     page: str
     what: str
     load_event_ms: float
-    first_paint_ms: float
+    first_paint_ms: float | None
     part: float
 
 
@@ -620,7 +620,7 @@ def _measure_what_if(load: Load, what: str) -> dict[str, Any]:
     criteria = _PATH_CRITERIA if what == _UNCHANGED else ()
     return {
         "load_event_ms": load.load_event_ms or 0.0,
-        "first_paint_ms": load.first_paint_ms or 0.0,
+        "first_paint_ms": load.first_paint_ms,
         "contributions": {
             by: [(row.name, row.time_ms, row.share) for row in load.contributions(by)]
             for by in criteria

@@ -19,8 +19,8 @@ from h3sim.importers import ImportedPage, import_page
 from h3sim.importers.result import IMPORT
 from h3sim.load.selection import HalvesLike, SchedulersLike, add_schedulers, resolve_schemes
 from h3sim.page import Page
-from h3sim.schema import open_input
 from h3sim.schema.arguments import PATH, check_arguments
+from h3sim.schema.files import read_head
 from h3sim.schema.output import TEXT, VERSION, OutputSchema, Property
 from h3sim.schema.values import Flag, ListOf, OrNone
 from h3sim.study.compare import COMPARISON, Comparison, compare
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 EXAMPLE = "one load of each scheme, as an example (the verdict rests on the pairs)"
 """Caption of the comparison in a recommendation."""
 _PAGE_FORMAT = b"h3sim-page/"
-_HEAD_BYTES = 1000
-"""Bytes at the beginning of a file among which a page file has its format."""
+"""Part of the beginning of a page file."""
 
 
 ADVICE = OutputSchema(
@@ -135,10 +134,7 @@ def read_subject(
 
 def _is_page_file(path: str | Path) -> bool:
     """Return whether an existing file begins like a page file, not a recording."""
-    if Path(path).is_dir():
-        return False
-    with open_input(path, InputError) as file:
-        return _PAGE_FORMAT in file.read(_HEAD_BYTES)
+    return not Path(path).is_dir() and _PAGE_FORMAT in read_head(path, InputError)
 
 
 @shows_loads

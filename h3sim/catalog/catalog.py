@@ -25,10 +25,10 @@ from h3sim.catalog.web import (
 )
 from h3sim.page import Page, page_from_dict, read_page
 from h3sim.page.categories import SIZES, size_class
-from h3sim.schema import format_value, open_input, parse_toml, read_text, shown_path
+from h3sim.schema import format_value, parse_toml, read_text, shown_path
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.fields import declare, read_document, validate
-from h3sim.schema.files import GZIP_MAGIC, ZIP_MAGIC
+from h3sim.schema.files import ZIP_MAGIC, read_head
 from h3sim.schema.values import ListOf, TableOf, Text
 from h3sim.schemes.halves import (
     BEFORE,
@@ -103,10 +103,7 @@ _CORPUS_SET = "corpus"
 """Name of the set of all shipped pages except the made-up ones."""
 _RECORDING_EXTENSIONS = (".har", ".har.gz", ".har.zip", ".html", ".htm")
 """File name extensions of recordings, which only `h3sim import` reads."""
-_HEAD_BYTES = 4096
-"""Bytes from the beginning of a file that show whether it was meant as a page file."""
 _PAGE_FORMAT = b'"h3sim-page/'
-_PACKED = (GZIP_MAGIC, ZIP_MAGIC)
 _SIZE_BY_SET = {f"{_CORPUS_SET}:{size}": size for size in SIZES}
 """Sets of the corpus's pages of one size class, which depends on the bytes of their bodies."""
 _WEB_SIZES = {
@@ -285,12 +282,13 @@ def _read_page_file(path: str | Path) -> Page:
 def _may_be_recording(path: str | Path) -> bool:
     """Return whether a file with errors is no attempt at a page file at all.
 
-    Every page file is a JSON object with a format and resources, and is not compressed.
+    Every page file is a JSON object with a format and resources, possibly compressed with gzip.
     """
-    with open_input(path, PageError) as file:
-        begin = file.read(_HEAD_BYTES).removeprefix(codecs.BOM_UTF8).lstrip()
-    if not begin or begin.startswith(_PACKED) or b'"resources"' in begin:
-        return bool(begin) and begin.startswith(_PACKED)
+    begin = read_head(path, PageError).removeprefix(codecs.BOM_UTF8).lstrip()
+    if begin.startswith(ZIP_MAGIC):
+        return True
+    if not begin or b'"resources"' in begin:
+        return False
     try:
         document = json.loads(read_text(path, PageError))
     except (PageError, ValueError, RecursionError):  # too large, cut off, or one object per line

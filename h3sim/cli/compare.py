@@ -394,7 +394,7 @@ def _print_page_tables(
         print(f"ByteIndexes {sampled_every(sample_ms)}:\n")
         output.show(width, sampled)
         print()
-    if any(row.first_paint_ms is not None for row in rows):
+    if any(row.load_event_ms is not None for row in rows):
         index = (Column.ms("SpeedIndex ms"), "speed_index_ms")
         times = ("first_paint_ms", "largest_paint_ms", index, "load_event_ms")
         output.show(width, output.of(rows, "scheme", *times))

@@ -73,7 +73,7 @@ class _DrivenController(CongestionController):
     def __getattr__(self, name: str) -> Any:
         """Return a value of BBR's model."""
         if name.startswith("_") or name not in self._answer:
-            raise AttributeError(f"the driver's state has no {name}")
+            raise AttributeError(f"the driver's state has no {name}", name=name, obj=self)
         return self._answer[name]
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:

@@ -24,9 +24,9 @@ from h3sim.conformance.controller_cases import (
     reduction,
 )
 from h3sim.conformance.controller_paths import BDP, RATE_BPS, SIZE, Rounds, SimulatedPath
-from h3sim.transport.congestion import make_controller
+from h3sim.transport.congestion import CongestionController, make_controller
 from h3sim.values import rng
-from h3sim.values.errors import H3SimError
+from h3sim.values.errors import ControllerError, H3SimError
 from h3sim.values.table import Table
 from h3sim.values.units import ms
 
@@ -75,7 +75,7 @@ def check_controller(
 def _checked(check: Check, make: Factory) -> Case:
     try:
         return check(make)
-    except (H3SimError, AttributeError, ValueError) as error:
+    except H3SimError as error:
         title = str(getattr(check, "keywords", {}).get("title", "")) or _title_of(check)
         return Case(title, "an answer", str(error).partition("\n")[0], False)
 
@@ -332,7 +332,14 @@ def _grows_by_one(make: Factory) -> Case:
 
 
 def _bbr(case: Callable[..., Case], make: Factory) -> Case:
-    return case(partial(SimulatedPath, make))
+    try:
+        return case(partial(SimulatedPath, make))
+    except AttributeError as error:
+        # The variables of the draft are read from the controller; other errors are our own.
+        if not isinstance(error.obj, CongestionController):
+            raise
+        message = f"has no attribute {error.name}, which the case reads"
+        raise ControllerError(type(error.obj).__name__, message) from error
 
 
 def _cubic(case: Callable[..., Case], make: Factory, *values: float) -> Case:

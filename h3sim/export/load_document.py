@@ -124,7 +124,7 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
     Times are ms since navigation start. Values that are not modelled or not defined for the page
     are None.
     """
-    is_computed = load.first_paint_ms is not None
+    is_computed = load.load_event_ms is not None
     tables = {
         "roots": load.roots if len(load.page.roots) > 1 else (),
         "cross_traffic": load.cross_traffic,

@@ -121,8 +121,11 @@ def _sampled_rows(load: Load, sample_ms: float | None) -> list[tuple[str, str]]:
 
 def _milestones(load: Load) -> list[tuple[str, str]]:
     """Return paint and load-event times, which only rendering browsers have."""
-    if load.first_paint_ms is None:
+    if load.load_event_ms is None:
         return []
+    load_event = ("load event", _ms(load.load_event_ms))
+    if load.first_paint_ms is None:
+        return [load_event]
     bounds = load.paint_bounds
     first_ratio = largest_ratio = index_ratio = None
     if bounds is not None:
@@ -139,7 +142,7 @@ def _milestones(load: Load) -> list[tuple[str, str]]:
             else _with_ratio(load.speed_index_ms, index_ratio),
         ),
         ("DOMContentLoaded", _ms(load.dom_content_loaded_ms)),
-        ("load event", _ms(load.load_event_ms)),
+        load_event,
     ]
 
 

@@ -151,7 +151,9 @@ _MAX_FILE_PARTS = 1_000_000
 """Most parts of a file that are read: ten for each of 100,000 requests, or the longest logs."""
 _MAX_FILE_PROBLEMS = 100_000
 """Mistakes after which the rest of a file is not read: as many as requests."""
-_CRUX_MESSAGE = "has connections of CrUX, not a page: name a folder for their networks (-o FOLDER/)"
+_CRUX_MESSAGE = (
+    "has connections of CrUX, not a page: `h3sim import FILE -o FOLDER/` writes their networks"
+)
 _NO_EVENT = "must have method, ph or objs, has none"
 _MAX_EXAMINED_PARTS = 10_000
 """Most parts that are examined to detect the format."""
@@ -419,9 +421,7 @@ class _Reading:
 
     def add(self, part: JsonPart) -> None:
         if part.path == ("format",) and str(part.value).startswith("h3sim-page/"):
-            raise self._recording.refuse(
-                "is already a page file: use it directly, unpacked (.json)"
-            )
+            raise self._recording.refuse("is already a page file: use it directly")
         self.member = part.path[0] if part.path else f"event {part.line}" if part.line else ""
         if self.family is not None and part.line and not self.family.has_lines:
             self._recording.note("", "data after the recording is ignored")

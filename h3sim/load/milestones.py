@@ -104,7 +104,8 @@ class WithMilestones:
     def first_paint_ms(self) -> float | None:
         """Time of the first paint, in ms since navigation start; None unless it was computed.
 
-        Like all milestones, it needs `browser="parse"`.
+        Like all milestones, it needs `browser="parse"`. A page without a document has only a load
+        event.
         """
         return _in_ms(self._began_at_ns(Work.FIRST_PAINT))
 
@@ -318,9 +319,12 @@ class WithMilestones:
         return metrics.critical_path(self._done, latency_ns, to=to)
 
     def _began_at_ns(self, work: Work) -> int | None:
-        """Return when *work* first began; None if it never did."""
-        activities = self.trace.activities
-        return next((each.began_at_ns for each in activities if each.work is work), None)
+        """Return when *work* first began in a document; None if it never did."""
+        return next((times[work] for times in self._milestone_times if work in times), None)
+
+    @cached_property
+    def _milestone_times(self) -> list[dict[Work, int]]:
+        return [*_milestones(self._page, self.trace.activities).values()]
 
     def _shows_text_only(self) -> bool:
         """Return whether the page has marks above the fold, and no image or media is marked."""
@@ -468,7 +472,7 @@ def _since(at_ns: int | None, begun_ns: int) -> float | None:
 
 
 def _milestones(page: Page, activities: Sequence[Activity]) -> dict[int, dict[Work, int]]:
-    """Return the time of each milestone of each root."""
+    """Return the time of each milestone of each root; only a document is parsed and painted."""
     milestones: dict[int, dict[Work, int]] = {}
     root = page.root
     for done in activities:
@@ -476,7 +480,7 @@ def _milestones(page: Page, activities: Sequence[Activity]) -> dict[int, dict[Wo
         # download, so that the last resource tells the root.
         if done.resource is not None:
             root = page.root_of[done.resource]
-        else:
+        elif done.work is Work.LOAD or page.resources[root].kind is Kind.DOCUMENT:
             milestones.setdefault(root, {}).setdefault(done.work, done.began_at_ns)
     return milestones
 

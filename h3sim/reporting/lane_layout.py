@@ -90,7 +90,7 @@ def window_of(loads: Sequence[Load], until_ms: float | None = None) -> Window:
 def _milestones(loads: Sequence[Load]) -> Iterator[float]:
     """Yield the milestones of loads that were painted."""
     for load in loads:
-        if load.first_paint_ms is not None:
+        if load.load_event_ms is not None:
             times = (getattr(load, key) for key in MILESTONES)
             yield from (at_ms for at_ms in times if at_ms is not None)
 

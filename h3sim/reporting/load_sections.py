@@ -285,7 +285,7 @@ def _section(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
             *(
                 _critical_path_table(named)
                 for named in named_loads
-                if named.load.first_paint_ms is not None
+                if named.load.load_event_ms is not None
             ),
         ],
     )

@@ -190,7 +190,7 @@ def chain_of(load: Load) -> list[int]:
     with its ancestors.
     """
     page = load.page
-    if load.first_paint_ms is not None:
+    if load.load_event_ms is not None:
         ids = dict.fromkeys(step.id for step in load.critical_path() if step.id is not None)
         return [page.index[id_] for id_ in ids]
     last = max(load.timings, key=lambda row: row.finished_ms)

@@ -214,7 +214,7 @@ def _draw_bars(ax: Axes, rows: Sequence[WaterfallRow], *, min_width_ms: float) -
 
 def _mark_milestones(ax: Axes, load: Load) -> None:
     """Draw lines at the milestones of a computed load."""
-    if load.first_paint_ms is None:
+    if load.load_event_ms is None:
         return
     for key, (name, dashes) in MILESTONES.items():
         at_ms = getattr(load, key)

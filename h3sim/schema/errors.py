@@ -77,7 +77,7 @@ def format_choices(value: object, known: Iterable[str]) -> str:
     >>> format_choices("blue", ["red", "green"])
     "'blue' is not one of red, green"
     >>> format_choices("n7x", (f"n{number}" for number in range(300)))
-    "'n7x' is not one of n7, n97, n87 and 297 more"
+    "'n7x' is not one of n7, n97 and 298 more"
     """
     return f"{format_value(value)} is not one of {join_words(known, near=value)}"
 

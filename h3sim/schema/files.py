@@ -32,6 +32,8 @@ ZIP_MAGIC = b"PK\x03\x04"
 """First bytes of a zip archive (APPNOTE.TXT § 4.3.7)."""
 _MAX_SHOWN_PATH = 200
 """Most characters of a path in a message."""
+_HEAD_BYTES = 4096
+"""First bytes of a file, which show what it was meant to be."""
 _MAX_FILE_BYTES = 256 * 2**20
 """Largest file that is read: pages, schemes and networks are smaller."""
 
@@ -122,13 +124,15 @@ def open_input(path: StrPath, error: type[InputError]) -> Iterator[BufferedReade
 def read_text(path: StrPath, error: type[InputError]) -> str:
     """Return the text of the UTF-8 file at *path*, without a byte order mark.
 
+    The file may be compressed with gzip.
+
     Raises:
         error: if it cannot be read, is too large, or is not a regular UTF-8 file.
     """
     with open_input(path, error) as file:
         # What is known to be too large is not read; some files, as those of /proc, state no size.
         is_too_large = os.fstat(file.fileno()).st_size > _MAX_FILE_BYTES
-        raw = b"" if is_too_large else file.read(_MAX_FILE_BYTES + 1)
+        raw = b"" if is_too_large else _unpacked(file, path, error)
     if is_too_large or len(raw) > _MAX_FILE_BYTES:
         message = f"is larger than {_MAX_FILE_BYTES >> 20} MiB"
         raise error([ValidationIssue(key="", message=message)], shown_path(path))
@@ -138,6 +142,38 @@ def read_text(path: StrPath, error: type[InputError]) -> str:
     except UnicodeDecodeError as caught:
         message = f"is not UTF-8: byte {caught.start} is {raw[caught.start]:#04x}"
         raise error([ValidationIssue(key="", message=message)], shown_path(path)) from caught
+
+
+def read_head(path: StrPath, error: type[InputError]) -> bytes:
+    """Return the first bytes of the file at *path*, unpacked if it is compressed with gzip.
+
+    Raises:
+        error: if it cannot be read.
+    """
+    with open_input(path, error) as file:
+        head = file.read(_HEAD_BYTES)
+    if not head.startswith(GZIP_MAGIC):
+        return head
+    import zlib  # lazy: few files are compressed
+
+    with contextlib.suppress(zlib.error):
+        head = zlib.decompressobj(zlib.MAX_WBITS + 16).decompress(head, _HEAD_BYTES)
+    return head
+
+
+def _unpacked(file: BufferedReader, path: StrPath, error: type[InputError]) -> bytes:
+    """Return what *file* contains, unpacked if it is gzip, up to a byte more than is allowed."""
+    if not file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC):
+        return file.read(_MAX_FILE_BYTES + 1)
+    import gzip  # lazy: few files are compressed
+    import zlib
+
+    try:
+        with gzip.GzipFile(fileobj=file) as unpacked:
+            return unpacked.read(_MAX_FILE_BYTES + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as caught:
+        problem = ValidationIssue(key="", message=f"is damaged or cut off: {caught}")
+        raise error([problem], shown_path(path)) from caught
 
 
 def check_output(path: StrPath, *, key: str = "", error: type[InputError] = InputError) -> None:

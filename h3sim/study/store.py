@@ -19,9 +19,10 @@ import sqlite3
 import struct
 import tempfile
 import time
+import weakref
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -217,6 +218,24 @@ def database_in(path: str, *, may_write: bool) -> sqlite3.Connection:
     return sqlite3.connect(path, check_same_thread=False)
 
 
+def _close(db: sqlite3.Connection, path: str, may_write: bool) -> None:
+    """Close the database *db* at *path*, without leaving files beside it.
+
+    SQLite deletes the files of its log with the last connection, unless that may only read. Where
+    the log is empty, another connection that may write does it, and changes nothing.
+    """
+    db.close()
+    log = Path(f"{path}-wal")
+    if may_write or not log.exists() or log.stat().st_size:
+        return
+    uri = f"{Path(path).absolute().as_uri()}?mode=rw"
+    with (
+        suppress(sqlite3.Error),
+        closing(sqlite3.connect(uri, uri=True)) as last,
+    ):
+        last.execute("SELECT name FROM sqlite_schema").fetchone()
+
+
 class StoreFile:
     """Database at *path* whose schema has been checked to be that of a store.
 
@@ -243,6 +262,7 @@ class StoreFile:
                 raise
             except (ValueError, OSError) as error:
                 raise self.refused("cannot be the path of a file") from error
+            self._closer = weakref.finalize(self, _close, self.db, path, may_write)
             self.db.text_factory = bytes  # decoded after the digest of the bytes is checked
             self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT_BYTES)
             self.db.execute("PRAGMA trusted_schema = OFF")
@@ -251,9 +271,12 @@ class StoreFile:
             self._prepare(is_empty=not self._is_store())
 
     def close(self) -> None:
-        """Close the file; everything written is in it."""
+        """Close the file; everything written is in it.
+
+        A file that is not closed is closed with its last reference, or when the program ends.
+        """
         if hasattr(self, "db"):  # opening may have failed
-            self.db.close()
+            self._closer()
 
     def _is_store(self) -> bool:
         """Return True for a store and False for an empty file; refuse other files."""

@@ -11,7 +11,7 @@ import pytest
 
 from h3sim.cli import main
 from h3sim.conformance.controller_driver import ControllerDriver
-from h3sim.conformance.controllers import check_controller
+from h3sim.conformance.controllers import DOCUMENTS, check_controller
 from h3sim.transport.congestion import (
     BbrController,
     CongestionController,
@@ -328,3 +328,21 @@ def test_a_controller_is_found_by_its_module_and_class(capsys: pytest.CaptureFix
         assert main([*words, wrong]) == 2
     assert main([*words, "process"]) == 2
     assert main([*words, "process", "--", "no-such-command"]) == 2
+
+
+def test_a_controller_without_variables_of_the_draft_breaks_the_cases_that_read_them() -> None:
+    report = check_controller(NewRenoController, follows="bbr")
+    seen = [case.seen for case in report.broken]
+    assert any("has no attribute max_bandwidth_bps" in each for each in seen)
+
+
+@pytest.mark.parametrize("error", [ValueError("ours"), AttributeError("ours")], ids=repr)
+def test_an_error_of_a_case_is_not_that_of_the_controller(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def case(_make: Any) -> Any:
+        raise error
+
+    monkeypatch.setitem(DOCUMENTS, "newreno", (case,))
+    with pytest.raises(type(error), match="ours"):
+        check_controller(NewRenoController, follows="newreno")

@@ -61,7 +61,7 @@ def outcome_of(folder: Path, document: Any) -> tuple[list[str], list[str]]:
             "is not JSON: Invalid control character at character 13",
         ),
         ('{"a" 1}', "is not JSON: expected ':', found '1' at character 5"),
-        ('{"format": "h3sim-page/1"}', "is already a page file: use it directly, unpacked (.json)"),
+        ('{"format": "h3sim-page/1"}', "is already a page file: use it directly"),
         (har(), "contains no request with an HTTP response"),
     ],
     ids=str,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from h3sim import load_page
+from h3sim.advice.recommendation import read_subject
 from h3sim.values.errors import PageError
 from tests.recordings import SAMPLES, write_recording
 
@@ -56,3 +57,25 @@ def test_a_page_file_with_errors_has_its_errors_listed(
     with pytest.raises(PageError, match=what) as caught:
         load_page(path)
     assert "h3sim import" not in str(caught.value)
+
+
+def test_a_page_file_may_be_compressed_with_gzip(tmp_path: Path) -> None:
+    page = load_page("creative")
+    packed = gzip.compress(page.to_json().encode())
+    path = tmp_path / "page.json.gz"
+    path.write_bytes(packed)
+    assert load_page(path) == page
+    assert read_subject(path) == (page, None)
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(PageError, match="is damaged or cut off"):
+        load_page(path)
+
+
+def test_what_a_compressed_page_file_contains_is_limited_once_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("h3sim.schema.files._MAX_FILE_BYTES", 2**20)
+    path = tmp_path / "page.json.gz"
+    path.write_bytes(gzip.compress(b" " * 2**21))
+    with pytest.raises(PageError, match="is larger than 1 MiB"):
+        load_page(path)

@@ -84,6 +84,22 @@ class TestPredict:
         assert times_s["FCP"] == pytest.approx(load.fcp_ms / MS_PER_S)
         assert times_s["load event"] == pytest.approx(load.load_event_ms / MS_PER_S)
 
+    def test_a_recording_without_a_document_has_a_load_event_alone(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        page = page_of({"id": "clip.ts", "kind": "media", "bytes": 9000})
+        assert [row.metric for row in predict(page, networks=["cable"]).rows] == ["load event"]
+        load = h3sim.simulate(page, browser="parse")
+        times_ms = load.first_paint_ms, load.fcp_ms, load.largest_paint_ms, load.speed_index_ms
+        assert {*times_ms, load.dom_content_loaded_ms} == {None}
+        assert load.load_event_ms == pytest.approx(load.page_load_ms)
+        assert load.to_dict()["load_event_ms"] == load.load_event_ms
+        (tmp_path / "page.json").write_text(page.to_json())
+        assert main(["run", str(tmp_path / "page.json"), "--browser", "parse"]) == 0
+        shown = capsys.readouterr().out
+        assert "load event" in shown
+        assert "paint" not in shown
+
     def test_nothing_waits_unsent_in_the_socket_from_50_ms_on_as_from_h2o(self) -> None:
         below, above = (
             settings_for(replace(h3sim.load_network("4g"), rtt_ns=ms(rtt_ms)))

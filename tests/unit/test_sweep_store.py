@@ -134,6 +134,26 @@ def test_results_are_read_from_a_store(store: Any) -> None:
         read_results(store, study=9)
 
 
+def test_a_look_at_a_store_changes_and_leaves_nothing(store: Any, tmp_path: Path) -> None:
+    run(study(2), store)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    results = read_results(store)
+    assert len(results) == 4
+    del results
+    assert main(["store", "list", str(store)]) == main(["store", "verify", str(store)]) == 0
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_look_at_a_store_leaves_a_log_to_who_writes(store: Any, tmp_path: Path) -> None:
+    run(study(2), store)
+    with Store(store) as writer:
+        writer.begin_study("another", "another", 1, ())
+        with Store(store, may_write=False) as reader:
+            assert len(reader.studies()) == 2
+        assert (tmp_path / f"{store.name}-wal").stat().st_size > 0
+    assert [path.name for path in tmp_path.iterdir()] == [store.name]
+
+
 def test_two_drivers_on_one_store_do_not_harm_each_other(store: Any) -> None:
     # Each writes while the other does, cell by cell.
     def with_other(cell: Any) -> Any:
