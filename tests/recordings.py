@@ -443,10 +443,6 @@ SAMPLES: dict[str, Any] = {
     "net-log": _NET_LOG,
     "webpagetest": _WPT,
     "lighthouse": _LIGHTHOUSE,
-    "facts": {"name": "two", "resources": [
-        {"id": "r0", "parent": None, "type": "html", "body_bytes": 900, "start_ms": 0,
-         "first_byte_ms": 50, "end_ms": 80, "host": "SECRET"},
-        {"id": "r1", "parent": "r0", "type": "image", "body_bytes": 40, "start_ms": 85}]},
 }  # fmt: skip
 """One recording in each dialect."""
 

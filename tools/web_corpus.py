@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim.catalog.web import PERIODS, RANKS, rank_class
-from h3sim.importers.formats.fact_table import facts_from_dict
 from h3sim.page import Kind
 from h3sim.values.errors import PageError
+from validation.fact_table import facts_from_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import h3sim
 from validation.data import PAGES
+from validation.fact_table import page_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +26,7 @@ Facts = list[tuple[str, int, str | None]]
 def facts_of(path: Path) -> tuple[Facts, Facts]:
     """Return (id, bytes, parent) of each resource, by the table and by the page made of it."""
     rows = json.loads(path.read_text("utf-8"))["resources"]
-    page = h3sim.import_page(path).page
+    page = page_of(path)
     return (
         [(row["id"], row["body_bytes"] or 0, row["parent"]) for row in rows],
         [
@@ -37,7 +38,7 @@ def facts_of(path: Path) -> tuple[Facts, Facts]:
 
 def load_under(path: Path, scheme: str) -> tuple[int, int]:
     """Return how many resources and bytes arrive when the page of a table is loaded."""
-    load = h3sim.simulate(h3sim.import_page(path).page, scheme=scheme)
+    load = h3sim.simulate(page_of(path), scheme=scheme)
     return len(load.timings), sum(row.bytes for row in load.timings)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 
 from h3sim.advice import validate_scheme
-from h3sim.importers import import_page
 from h3sim.values.table import Table
 from validation.data import PAGES
+from validation.fact_table import page_of
 
 __all__ = ["main"]
 
@@ -20,7 +20,7 @@ _SCHEMES = ("chrome-50-h2", "chrome-h2", "chrome-eps")
 
 def main() -> int:
     """Print a row for each kind, a column for each scheme; return the exit code."""
-    read = (import_page(path, above_the_fold="none").page for path in PAGES)
+    read = map(page_of, PAGES)
     pages = [page for page in read if any(resource.recorded for resource in page.resources)]
     checks = [validate_scheme(pages, scheme=name) for name in _SCHEMES]
     by_kind = [{row.kind: row for row in (*check.rows, check.total)} for check in checks]

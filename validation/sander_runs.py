@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import h3sim
 from h3sim import catalog, engine
-from h3sim.importers import import_page
 from h3sim.load import LoadConfig
 from h3sim.load.network_path import resolve_path
 from h3sim.load.run import run_spec
@@ -18,6 +17,7 @@ from h3sim.values.errors import StalledError
 from h3sim.values.ranges import Ranges
 from h3sim.values.units import NS_PER_S
 from validation.data import PAGES
+from validation.fact_table import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,7 +114,7 @@ class Run:
 @cache
 def pages() -> tuple[Page, ...]:
     """Return the recorded pages of validation/data."""
-    return tuple(_alike(import_page(path, above_the_fold="none").page) for path in PAGES)
+    return tuple(_alike(page_of(path)) for path in PAGES)
 
 
 def run(job: Job) -> Run:

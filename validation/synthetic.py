@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from h3sim.importers import import_page
 from h3sim.page import Kind, synthetic
 from validation.data import PAGES
+from validation.fact_table import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ _KINDS = (Kind.IMAGE, Kind.SCRIPT, Kind.STYLESHEET, Kind.FETCH, Kind.FONT)
 
 def main() -> None:
     """Print quartiles and shares, recorded beside made up."""
-    recorded = [import_page(path, above_the_fold="none").page for path in PAGES]
+    recorded = [*map(page_of, PAGES)]
     made = [synthetic(seed=seed) for seed in range(_N_MADE)]
     columns = [_column(recorded), _column(made)]
     headers = ["of a page", "recorded", "made up"]

@@ -153,7 +153,7 @@ def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
         return
     first, *rest = imported.lines()
     yield first
-    yield from (line for line in rest if line.startswith(("warning:", "mended:", "skipped:")))
+    yield from (line for line in rest if line.startswith(("warning:", "skipped:")))
 
 
 _CONFIDENCE = Number(low=0, high=1, is_above=True, is_below=True)

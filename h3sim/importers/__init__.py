@@ -13,7 +13,6 @@ from h3sim.importers.detect import (
     read_har,
     read_recording,
 )
-from h3sim.importers.formats.fact_table import facts_from_dict
 from h3sim.importers.result import ImportedPage, RecordingError
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "NetworkShare",
     "NotCruxError",
     "RecordingError",
-    "facts_from_dict",
     "import_page",
     "read_archive",
     "read_crux",

@@ -13,7 +13,6 @@ from h3sim.importers.crux import CRUX_COLUMNS
 from h3sim.importers.formats import archive
 from h3sim.importers.formats.chrome_trace import ChromeTrace
 from h3sim.importers.formats.devtools import ProtocolLog
-from h3sim.importers.formats.fact_table import FactsReader
 from h3sim.importers.formats.har import HAR_DIALECTS, HarReader
 from h3sim.importers.formats.lab_results import (
     LIGHTHOUSE_SIGNS,
@@ -124,7 +123,6 @@ FAMILIES = (
         lambda part: part.path in LIGHTHOUSE_SIGNS or _is_flow_step(part),
         LighthouseResult,
     ),
-    Family("facts", ("facts",), _is_top_level_member("resources", list), FactsReader),
 )
 SITE = "site"
 """Format name of static sites."""

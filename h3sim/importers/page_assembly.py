@@ -30,7 +30,6 @@ from h3sim.importers.recorded_request import (
     RequestOutcome,
     SizeSource,
     by_time,
-    first_of,
     kind_of,
     priorities_of,
     priority_fields,
@@ -144,7 +143,7 @@ def assemble(
         RecordingError: if no request is left, or, with *strict*, if anything could not be used.
     """
     requests = _requests_of_web(recording)
-    if strict and (wrong := (*first_of(recording.mended), *recording.all_problems())):
+    if strict and (wrong := recording.all_problems()):
         raise RecordingError(wrong, recording.source)
     if not any(_is_retained(request, None) for request in requests):
         raise recording.refuse("contains no request with an HTTP response")
@@ -326,7 +325,6 @@ class _Assembly:
             left_out=dict(recording.left_out + _count_left_out(self._requests, self._host)),
             warnings=(*recording.warnings, *self._root_warnings()),
             missing=(*recording.missing, *missing_values(retained), *self._missing_always()),
-            mended=first_of(recording.mended),
             skipped=recording.all_problems(),
         )
 

@@ -434,8 +434,6 @@ class Recording:
     warnings: list[str] = field(default_factory=list)
     """Reasons why the page may not be the intended one."""
     missing: list[str] = field(default_factory=list)
-    mended: list[ValidationIssue] = field(default_factory=list)
-    """Values that were a little wrong, and what was taken instead."""
     problems: list[ValidationIssue] = field(default_factory=list)
     found: Counter[str] = field(default_factory=Counter)
     inferred: Counter[str] = field(default_factory=Counter)

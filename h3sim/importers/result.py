@@ -39,7 +39,6 @@ IMPORT = OutputSchema(
     Property("left_out", _COUNTS, "the requests that are not in the page, and why"),
     Property("missing", _TEXTS, "what the recording cannot tell at all"),
     Property("warnings", _TEXTS, "why the page may not be what was meant", is_optional=True),
-    Property("mended", _PROBLEMS, "values a little wrong, and what was taken", is_optional=True),
     Property("skipped", _PROBLEMS, "entries that could not be read"),
 )
 
@@ -56,9 +55,8 @@ class ImportedPage:
     the report: *found* counts recorded values, *inferred* inferred ones by their evidence, and
     *left_out* requests that are not in the page, by the reason. *warnings* are reasons why the page
     may not be the intended one. *missing* lists values that the recording does not have at all.
-    *mended* has a `ValidationIssue` for each value that was slightly wrong, with the value used
-    instead, and *skipped* one for each entry that could not be read; its key is the position in the
-    file.
+    *skipped* has a `ValidationIssue` for each entry that could not be read; its key is the position
+    in the file.
 
     >>> from h3sim.page import Kind, Page, Resource
     >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
@@ -75,7 +73,6 @@ class ImportedPage:
     left_out: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    mended: tuple[ValidationIssue, ...] = ()
     skipped: tuple[ValidationIssue, ...] = ()
     version: str = __version__
     """Version of h3sim that read it."""
@@ -111,7 +108,6 @@ class ImportedPage:
         lines += _network_lines(self.page.recorded_load)
         if self.missing:
             lines.append(f"missing: {', '.join(self.missing)}")
-        lines += [f"mended: {problem}" for problem in self.mended]
         lines += [f"skipped: {problem}" for problem in self.skipped]
         return [escape_control(line) for line in lines]
 

@@ -295,7 +295,6 @@ READERS: dict[str, Reader] = {
             b'{"yyyymmdd": "2025-02-01", "_4GDensity": 0.6, "slow2GDensity": 0.1}',
         ],
     ),
-    "fact table": Reader(file_name="facts.json", read=_imported, samples=_recorded("facts")),
     "HTML and CSS": Reader(
         file_name="index.html",
         read=_imported,

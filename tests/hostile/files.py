@@ -493,25 +493,7 @@ def _repeating(name: str, path: tuple[Any, ...]) -> dict[str, Callable[[int], by
     }
 
 
-_FACTS: dict[str, Callable[[int, int], Any]] = {
-    "a chain": lambda i, n: _fact(i, i - 1),
-    "one parent": lambda i, n: _fact(i, 0),
-    "a circle": lambda i, n: _fact(i, (i + 1) % n if i else 1),
-    "one id": lambda i, n: _fact(1, 0),
-    "no parents": lambda i, n: _fact(i, i + n),
-    "roots": lambda i, n: {**_fact(i, 0), "parent": None},
-    "bases": lambda i, n: {**_fact(i, 0), "parent_basis": f"basis{i}"},
-    "chunks": lambda i, n: {**_fact(i, 0), "chunks": [[1, 1]] * 1000},
-    "bare": lambda i, n: {},
-}
-
-
-def _fact(number: int, parent: int) -> dict[str, Any]:
-    known: Any = None if number == 0 else f"r{parent}"
-    return {"id": f"r{number}", "parent": known, "type": "js", "body_bytes": 9, "start_ms": number}
-
-
-# Traces and tables
+# Traces
 
 _TRACES: dict[str, Callable[[int], dict[str, Any]]] = {
     "nested tasks": lambda i: {"ph": "X", "name": "EvaluateScript", "ts": i, "dur": 1e9 - 2 * i},
@@ -957,11 +939,6 @@ FILES: dict[str, dict[str, Any]] = {
         **_within(_crux, "record", "metrics", "round_trip_time", "histogram"),
         **_lists(_crux, "record", "metrics", "round_trip_time", "histogram", make=_CRUX_BINS),
         "many rows": _text(lambda n: _joined(_crux_row, n, "\n")),
-    },
-    "fact table": {
-        **_JSON,
-        **_lists(lambda: SAMPLES["facts"], "resources", make=_FACTS),
-        **_of_sample("facts", ("resources",), ("name",), ("resources", 1, "chunks")),
     },
     "HTML and CSS": _SITE_FILES,
     "qlog": _QLOG,

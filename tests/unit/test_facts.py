@@ -9,7 +9,7 @@ import pytest
 
 import h3sim
 from h3sim.engine import LoadSpec
-from h3sim.importers import RecordingError, facts_from_dict, import_page
+from h3sim.importers import import_page
 from h3sim.load.network_path import resolve_path
 from h3sim.load.run import run_spec
 from h3sim.page import Kind, Page, TriggerEvent, page_from_dict, page_to_dict
@@ -17,6 +17,7 @@ from h3sim.values.errors import PageError
 from tests.helpers import unworded
 from tests.recordings import SITE, entry, har, write_recording
 from validation.data import PAGES
+from validation.fact_table import facts_from_dict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -333,7 +334,7 @@ def test_mistakes_of_the_graph_are_told_beside_others() -> None:
     ]
 
 
-def test_times_that_run_backwards_by_a_little_are_mended_and_told() -> None:
+def test_times_that_run_backwards_by_a_little_are_mended() -> None:
     read = facts_from_dict(
         {
             "name": "made-up",
@@ -344,11 +345,6 @@ def test_times_that_run_backwards_by_a_little_are_mended_and_told() -> None:
             ],
         }
     )
-    assert unworded(read.mended) == [
-        "resources[1].first_byte_ms: lies 4.8 ms before start_ms, taken as that",
-        "resources[1].end_ms: lies 0.1 ms before start_ms, taken as that",
-        "resources[2].chunks[1][0]: lies 1.5 ms before the chunk ahead of it, taken as that",
-    ]
     last = read.page.resources[2].discovered
     assert last is not None
     assert (last.at, last.delay_ns) == (TriggerEvent.COMPLETE, 50_000_000)
@@ -408,28 +404,11 @@ def test_a_table_and_a_har_of_one_load_make_the_same_page(tmp_path: Path) -> Non
     assert page_of(*rows).resources == page.resources
 
 
-def test_of_a_table_the_requests_to_one_host_can_be_kept(tmp_path: Path) -> None:
-    rows = [root(host="SECRET"), row("r1", host="other"), row("r2", "r1")]
-    path = write_recording(tmp_path, {"name": "made-up", "resources": rows})
-    page = import_page(path, host="host-1").page
-    assert [(each.id, each.discovered and each.discovered.by) for each in page.resources] == [
-        ("r0", None),
-        ("r2", "r0"),
-    ]
-
-
-def test_a_table_with_mended_times_is_refused_where_nothing_may_be_wrong(tmp_path: Path) -> None:
-    table = {"name": "made-up", "resources": [root(), row("r1", first_byte_ms=495.2)]}
-    path = write_recording(tmp_path, table)
-    with pytest.raises(RecordingError, match=r"first_byte_ms: lies 4\.8 ms before start_ms"):
-        import_page(path, strict=True)
-
-
 def test_every_table_becomes_a_page_with_all_its_resources_bytes_and_parents() -> None:
     assert len(PAGES) == 59
     for path in PAGES:
         table = json.loads(path.read_text(encoding="utf-8"))
-        read = import_page(path, above_the_fold="none")
+        read = facts_from_dict(table)
         page = read.page
         assert [(r.id, r.size_bytes) for r in page.resources] == [
             (entry["id"], entry["body_bytes"] or 0) for entry in table["resources"]
@@ -450,7 +429,7 @@ def test_every_table_and_every_scheme_load_at_the_constant_pace() -> None:
     network, profile = resolved.network, resolved.profile
     loaded: set[str] = set()
     for position, path in enumerate(PAGES):
-        page = import_page(path, above_the_fold="none").page
+        page = facts_from_dict(json.loads(path.read_text("utf-8"))).page
         stream_bytes = sum(resource.stream_bytes for resource in page.resources)
         for scheme in schemes[position % 8 :: 8]:
             load = run_spec(LoadSpec(page, scheme=scheme, network=network, profile=profile))
@@ -460,9 +439,9 @@ def test_every_table_and_every_scheme_load_at_the_constant_pace() -> None:
     assert loaded == {scheme.name for scheme in schemes}
 
 
-def test_a_basis_with_control_characters_is_spelt_out_and_cut_in_the_report(tmp_path: Path) -> None:
+def test_a_basis_with_control_characters_is_spelt_out_and_cut_in_the_report() -> None:
     rows = [root(), row("r1", parent_basis="\x00\x1b[31m"), row("r2", parent_basis="x" * 10_000)]
-    report = import_page(write_recording(tmp_path, {"name": "made-up", "resources": rows})).lines()
+    report = facts_from_dict({"name": "made-up", "resources": rows}).lines()
     assert all(line.isprintable() for line in report)
     assert any("parent from \\x00\\x1b[31m 1" in line for line in report)
     assert max(map(len, report)) < 500

@@ -108,11 +108,6 @@ PAGES: dict[str, dict[str, dict[str, Any]]] = {
         "api": {"kind": "fetch", "mime": "application/json", "bytes": 1000}
         | {"discovered": AFTER_EXECUTION | {"delay_ms": 60.0}},
     },
-    "facts": {
-        "r0": {"kind": "document", "bytes": 900},
-        "r1": {"kind": "image", "bytes": 40}
-        | {"discovered": {"by": "r0", "at": "complete", "delay_ms": 5.0}},
-    },
 }
 
 LEVELS = {
@@ -202,7 +197,7 @@ def test_the_report_counts_what_was_found_and_what_was_inferred(tmp_path: Path) 
     }
 
 
-@pytest.mark.parametrize("name", ["devtools-log", "facts"])
+@pytest.mark.parametrize("name", ["devtools-log"])
 def test_a_dialect_that_is_insisted_on_is_refused_elsewhere(tmp_path: Path, name: str) -> None:
     path = write_recording(tmp_path, SAMPLES["har"])
     with pytest.raises(ValueError, match=f"is HAR, not {name}"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import h3sim
-from h3sim.importers.formats.fact_table import facts_from_dict
 from validation.data import PAGES
+from validation.fact_table import facts_from_dict
 from validation.pages import facts_of, load_under
 
 

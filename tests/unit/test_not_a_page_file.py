@@ -22,7 +22,7 @@ PAGE = {"format": "h3sim-page/1", "name": "x", "resources": []}
 @pytest.mark.parametrize(
     "document",
     [
-        *(pytest.param(sample, id=name) for name, sample in SAMPLES.items() if name != "facts"),
+        *(pytest.param(sample, id=name) for name, sample in SAMPLES.items()),
         pytest.param({"lhr": SAMPLES["lighthouse"]}, id="wrapped"),
         pytest.param(LINES, id="lines"),
         pytest.param(LINES[:-70], id="cut off"),
@@ -43,7 +43,6 @@ def test_a_recording_is_said_to_need_an_import(tmp_path: Path, document: Any) ->
         (PAGE, "resources"),
         ({"nam": "x", "resources": [{}]}, "nam: unknown key"),
         ({**PAGE, "format": "h3sim-results/2"}, "format"),
-        (SAMPLES["facts"], "format"),
         (json.dumps(PAGE)[:-1], "is not JSON"),
         ("", "is not JSON"),
         ({}, "name"),

@@ -12,6 +12,7 @@ from h3sim.importers import import_page
 from h3sim.importers.path_estimation import hosts_of
 from h3sim.importers.recorded_request import ConnectionInfo, RecordedRequest
 from tests.recordings import SITE, entry, har, write_recording
+from validation.fact_table import facts_from_dict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -200,14 +201,14 @@ def test_a_log_of_devtools_reports_connection_certificate_and_times(tmp_path: Pa
     assert (page.hosts[3].rtt_ns, page.hosts[3].dns_ns) == (40_000_000, 12_000_000)
 
 
-def test_a_table_of_facts_keeps_that_hosts_differ_and_not_their_names(tmp_path: Path) -> None:
+def test_a_table_of_facts_keeps_that_hosts_differ_and_not_their_names() -> None:
     row = {"type": "image", "body_bytes": 10, "start_ms": 9, "end_ms": 12, "first_byte_ms": 11}
     rows = [
         {**row, "id": "r0", "parent": None, "type": "html", "start_ms": 0, "host": "SECRET"},
         {**row, "id": "r1", "parent": "r0", "host": "SECRET too"},
         {**row, "id": "r2", "parent": "r0"},
     ]
-    page = import_page(write_recording(tmp_path, {"name": "f", "resources": rows}, "f.json")).page
+    page = facts_from_dict({"name": "f", "resources": rows}).page
     assert [resource.host for resource in page.resources] == ["host-1", "host-2", ""]
     assert "SECRET" not in page.to_json()
 

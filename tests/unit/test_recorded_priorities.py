@@ -10,12 +10,12 @@ import pytest
 
 import h3sim
 from h3sim.cli.main import main
-from h3sim.importers import facts_from_dict
 from h3sim.importers.recorded_request import RecordedRequest, browser_named, priorities_of
 from h3sim.page import Discovery, Level, RecordedPriority, TriggerEvent
 from h3sim.signals import Eps, H2Priority
 from h3sim.values.errors import InputError, PageError
 from tests.helpers import page_file, page_of, with_updates
+from validation.fact_table import facts_from_dict
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,6 +7,7 @@ holds beside the keys below never enter the page; of hosts it has numbers.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,9 +35,10 @@ from h3sim.values.units import ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from h3sim.importers.result import ImportedPage
-    from h3sim.importers.source import JsonPart
+    from h3sim.page import Page
 
 
 ValueT = TypeVar("ValueT")
@@ -153,8 +155,6 @@ class FactsTable:
     hol: tuple[_Hold, ...] = _optional_key(ListOf(_HoldType(), "tables"), default=())
     """Resources that blocked the parser: "css", "script-sync", "script-defer"."""
     rows: tuple[FactsRow, ...] = ()
-    mended: tuple[ValidationIssue, ...] = ()
-    """Times that ran slightly backwards, and the values used instead."""
 
     @property
     def provenance(self) -> dict[str, str]:
@@ -191,11 +191,10 @@ def read_facts(document: object, source: str) -> FactsTable:
 
 
 class _Reading:
-    """Reader of a table, which collects its problems and the values that were mended."""
+    """Reader of a table, which collects its problems."""
 
     def __init__(self) -> None:
         self.problems: list[ValidationIssue] = []
-        self._mended: list[ValidationIssue] = []
 
     def table(self, document: dict[str, Any]) -> FactsTable:
         """Return the table; its problems are collected.
@@ -221,7 +220,7 @@ class _Reading:
             if hold.resource is not None and hold.resource not in ids:
                 shown = format_value(hold.resource)
                 self._wrong(f"hol[{number}].resource", f"no resource has the id {shown}")
-        return replace(table, rows=tuple(rows.values()), mended=tuple(self._mended))
+        return replace(table, rows=tuple(rows.values()))
 
     def _wrong(self, key: str, message: str) -> None:
         self.problems.append(ValidationIssue(key=key, message=message))
@@ -250,8 +249,6 @@ class _Reading:
             if since_ns - at_ns > MAX_MENDED_NS:
                 self._wrong(f"{key}.{name}", f"lies before {since}: {to_ms(at_ns):g}")
                 return None
-            message = f"lies {to_ms(since_ns - at_ns):g} ms before {since}, taken as that"
-            self._mended.append(ValidationIssue(key=f"{key}.{name}", message=message))
             return since_ns
 
         sent_ns = later("sent_ms", row.sent_ns, row.start_ns, "start_ms")
@@ -340,33 +337,19 @@ def facts_from_dict(document: object, *, source: str = "table") -> ImportedPage:
     return assemble(recording)
 
 
-class FactsReader:
-    """Reader of a fact table, which is complete only with its last member."""
+def page_of(path: Path) -> Page:
+    """Return the page of the fact table at *path*, without marks above the fold.
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
-        self._table: dict[str, Any] = {}
-
-    def add(self, part: JsonPart) -> None:
-        """Process a row, an item of another list, or a value of the table."""
-        name = part.path[0]
-        if len(part.path) > 1:
-            return  # a member of "log", which the cursor opens for HARs
-        if part.item is None:
-            self._table[name] = part.value
-        elif name != "resources" or self._recording.has_room(len(self._table[name])):
-            self._table[name].append(part.value)
-
-    def finish(self) -> None:
-        """Add the rows to the recording, once all are valid."""
-        _fill_recording(read_facts(self._table, self._recording.source), self._recording)
+    Raises:
+        PageError: listing every error in it.
+    """
+    return facts_from_dict(json.loads(path.read_text("utf-8")), source=path.name).page
 
 
 def _fill_recording(table: FactsTable, recording: Recording) -> None:
     """Copy the contents of *table* into *recording*."""
     recording.name, recording.has_addresses = table.name, False
     recording.provenance |= table.provenance
-    recording.mended += table.mended
     recording.requests += _requests(table.rows)
     _set_parser_holds(table, recording)
     for row in table.rows:
