@@ -170,8 +170,8 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
     ),
     Argument(
         "--animate FILE",
-        "animate packets in flight and data that TCP and QUIC hold back: FILE.html or .gif",
-        output=(".html", ".gif"),
+        "animate packets in flight and data that TCP and QUIC hold back: FILE.html",
+        output=output.HTML,
     ),
     common.SAMPLE_MS(is_rare=True),
     Argument(

@@ -1,32 +1,26 @@
-"""Animations of a load: the packets in flight, as one HTML file or as a GIF.
+"""Animations of a load: the packets in flight, as one HTML file.
 
-Needs no drawing library. Both orders of delivery are shown for the same packets: that of the load's
+Both orders of delivery are shown for the same packets: that of the load's
 own transport, and that of the other (the comparison of Sander 2022 § 4).
 """
 
 from __future__ import annotations
 
 import html
-import io
 from bisect import bisect_left
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.export.tables import describe_losses
-from h3sim.reporting.document import html_page, paragraphs, scrolled
-from h3sim.reporting.labels import lighter
+from h3sim.reporting.document import check_suffix, html_page, paragraphs, scrolled
 from h3sim.reporting.script_data import data_element
-from h3sim.schema import check_output, write_atomically
+from h3sim.schema import write_atomically
 from h3sim.trace import Delivery, delivered_in_one_order, delivered_per_stream
-from h3sim.values.errors import InputError
 from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
-
-    from PIL import ImageDraw, ImageFont
 
     from h3sim.load import Load
     from h3sim.page import Page
@@ -161,28 +155,6 @@ def _arrivals_and_deliveries(
     return sorted(arrived_ms for arrived_ms, _ in pairs), sorted(
         delivered_ms for _, delivered_ms in pairs
     )
-
-
-def state_of(flight: Flight, order: int, at_ms: float) -> str:
-    """Return the state of a packet at an instant, with an order of delivery.
-
-    It is "ahead" (not sent yet), "wire" (under way), "lost", "held" (held back), "given" (delivered
-    to the application) or a "copy" of bytes that arrived before.
-
-    >>> flight = Flight(0.0, 10.0, 5.0, 0, 1400, (10.0, 30.0))
-    >>> [state_of(flight, order, 20.0) for order in (0, 1)], state_of(flight, 0, 3.0)
-    (['given', 'held'], 'wire')
-    """
-    if at_ms < flight.shown_ms:
-        return "ahead"
-    if flight.arrived_ms is None:
-        return "lost" if at_ms >= flight.gone_ms else "wire"
-    if at_ms < flight.arrived_ms:
-        return "wire"
-    delivered_ms = flight.delivered_ms[order]
-    if delivered_ms is None:
-        return "copy"
-    return "given" if at_ms >= delivered_ms else "held"
 
 
 _MAX_LISTED_LOSSES = 200
@@ -390,173 +362,11 @@ def rounded(at_ms: float | None, digits: int) -> float | None:
     return None if at_ms is None else round(at_ms, digits)
 
 
-# Layout of a frame, in pixels.
-_FRAME_WIDTH = 960
-_FRAME_HEIGHT = 300
-_MARGIN = 12
-_PACKET_SIZE = 15
-_PACKET_PITCH = 18
-"""Distance from one packet's left edge to the next one's."""
-_WIRE_Y = 44
-_WIRE_LEFT = 70
-_WIRE_RIGHT = 885
-_ORDER_TOPS = (132, 234)
-"""Tops of the held packets of each of `ORDERS`."""
-_DELIVERED_OFFSET = 26
-"""Pixels by which delivered packets are lower than held ones."""
-
-_SHOWN_PACKETS = 50
-"""Number of packets shown of each order."""
-_BEFORE_PACKETS = 14
-"""Number of packets shown before the first that waits."""
-_AFTER_PACKETS = 10
-"""Number of send intervals shown after the last delivery."""
-_N_FRAMES = 120
-"""Frames of a GIF, whatever the length of the load."""
-_FRAME_MS = 100
-_LAST_FRAME_MS = 2000
-"""The last frame stays for longer, before the animation starts again."""
-_GIF_COLOURS = 128
-"""Colours of the palette that all frames of a GIF share."""
-_PALETTE_FRAME_STEP = 10
-"""Colours are chosen from every tenth frame."""
-_IN_FLIGHT_OPACITY = 0.45
-_LOSS_COLOUR = "#c00000"
-_FRAME_COLOUR = "#8a8a8a"
-"""Colour of the wire, and of the outlines of packets."""
-_TEXT_COLOUR = "#1b1b1b"
-
-
-class _Pen(NamedTuple):
-    draw: ImageDraw.ImageDraw
-    font: ImageFont.FreeTypeFont
-    small: ImageFont.FreeTypeFont
-
-
-def shown_times(scene: Scene) -> list[float]:
-    """Return the instants of the frames: from before the first loss until no packet waits for it.
-
-    If no packet waits in any order, the first packets are shown.
-    """
-    flights = scene.flights
-    waiting = [
-        index
-        for index, flight in enumerate(flights)
-        if flight.arrived_ms is not None
-        and any(at is not None and at > flight.arrived_ms for at in flight.delivered_ms)
-    ]
-    first = waiting[0] if waiting else 0
-    begin_ms = flights[max(0, first - _BEFORE_PACKETS)].shown_ms
-    shown = flights[max(0, first - _BEFORE_PACKETS) : first + _SHOWN_PACKETS - _BEFORE_PACKETS]
-    ends = [at for flight in shown for at in flight.delivered_ms if at is not None]
-    end_ms = max(ends, default=begin_ms) + _AFTER_PACKETS * scene.interval_ms
-    return [begin_ms + (end_ms - begin_ms) * n / (_N_FRAMES - 1) for n in range(_N_FRAMES)]
-
-
-def gif_of(load: Load, palette: Palette) -> bytes:
-    """Return the animation of *load* as a GIF; equal loads give equal bytes."""
-    # On use; Pillow is installed, as matplotlib requires it.
-    from matplotlib.font_manager import findfont
-    from PIL import Image, ImageDraw, ImageFont
-
-    path = findfont("DejaVu Sans")
-    fonts = ImageFont.truetype(path, 13), ImageFont.truetype(path, 9)
-    scene = scene_of(load)
-    frames = []
-    for at_ms in shown_times(scene):
-        image = Image.new("RGB", (_FRAME_WIDTH, _FRAME_HEIGHT), "white")
-        _draw_frame(_Pen(ImageDraw.Draw(image), *fonts), scene, palette, at_ms)
-        frames.append(image)
-    # One palette for all frames, so that unchanged pixels take no bytes.
-    sheet = Image.new("RGB", (_FRAME_WIDTH, _FRAME_HEIGHT * len(frames[::_PALETTE_FRAME_STEP])))
-    for number, image in enumerate(frames[::_PALETTE_FRAME_STEP]):
-        sheet.paste(image, (0, _FRAME_HEIGHT * number))
-    palette_of_all = sheet.quantize(_GIF_COLOURS, dither=Image.Dither.NONE)
-    frames = [image.quantize(palette=palette_of_all, dither=Image.Dither.NONE) for image in frames]
-    file = io.BytesIO()
-    times = [_FRAME_MS] * (len(frames) - 1) + [_LAST_FRAME_MS]
-    frames[0].save(
-        file, "GIF", save_all=True, append_images=frames[1:], duration=times, loop=0, optimize=False
-    )
-    return file.getvalue()
-
-
-def _draw_frame(pen: _Pen, scene: Scene, palette: Palette, at_ms: float) -> None:
-    flights = scene.flights
-    pen.draw.text((_MARGIN, 8), "On the wire", _TEXT_COLOUR, pen.font)
-    pen.draw.text(
-        (_FRAME_WIDTH - _MARGIN, 8), f"{at_ms:,.0f} ms", _TEXT_COLOUR, pen.font, anchor="ra"
-    )
-    pen.draw.text((_MARGIN, _WIRE_Y), "server", _TEXT_COLOUR, pen.font)
-    pen.draw.text((_WIRE_RIGHT + 8, _WIRE_Y), "browser", _TEXT_COLOUR, pen.font)
-    line_y = _WIRE_Y + _PACKET_SIZE + 5
-    pen.draw.line((_WIRE_LEFT, line_y, _WIRE_RIGHT, line_y), _FRAME_COLOUR)
-    for flight in flights:
-        until_ms = (
-            2 * flight.gone_ms - flight.shown_ms if flight.arrived_ms is None else flight.arrived_ms
-        )
-        if flight.shown_ms <= at_ms < until_ms:
-            way = (at_ms - flight.shown_ms) / (until_ms - flight.shown_ms)
-            x = _WIRE_LEFT + (_WIRE_RIGHT - _WIRE_LEFT - _PACKET_SIZE) * way
-            look = "lost" if flight.arrived_ms is None and at_ms >= flight.gone_ms else "given"
-            _draw_packet(pen, round(x), _WIRE_Y, flight, palette, look)
-    sent = sum(flight.shown_ms <= at_ms for flight in flights)
-    # Scrolled by four packets at once, so that most frames differ little, and the file is small.
-    first = max(0, min(len(flights) - _SHOWN_PACKETS, (sent - _SHOWN_PACKETS + 8) // 4 * 4))
-    for order, (name, top) in enumerate(zip(ORDERS, _ORDER_TOPS, strict=True)):
-        looks = [state_of(flight, order, at_ms) for flight in flights]
-        held = looks.count("held")
-        given = sum(f.n_bytes for f, look in zip(flights, looks, strict=True) if look == "given")
-        words = f"holds back {held} packet{'s' * (held != 1)}, has delivered {given / 1000:,.0f} kB"
-        pen.draw.text((_MARGIN, top - 22), f"{name}: {words}", _TEXT_COLOUR, pen.font)
-        for column, index in enumerate(range(first, min(len(flights), first + _SHOWN_PACKETS))):
-            y = top + _DELIVERED_OFFSET * (looks[index] in ("given", "copy"))
-            x = _MARGIN + column * _PACKET_PITCH
-            _draw_packet(pen, x, y, flights[index], palette, looks[index])
-
-
-def _draw_packet(pen: _Pen, x: int, y: int, flight: Flight, palette: Palette, look: str) -> None:
-    paint = palette.look(palette.groups[flight.resource])
-    box = (x, y, x + _PACKET_SIZE, y + _PACKET_SIZE)
-    if look in ("ahead", "lost", "copy"):
-        pen.draw.rectangle(box, "white", "#d0d0d0" if look == "ahead" else _FRAME_COLOUR)
-    else:
-        face = lighter(paint.face, _IN_FLIGHT_OPACITY) if look == "wire" else paint.face
-        pen.draw.rectangle(
-            box, face, _LOSS_COLOUR if look == "held" else _FRAME_COLOUR, 3 if look == "held" else 1
-        )
-    if look == "lost":
-        inner = (x + 3, y + 3, x + _PACKET_SIZE - 3, y + _PACKET_SIZE - 3)
-        pen.draw.line(inner, _LOSS_COLOUR, 2)
-        pen.draw.line((inner[0], inner[3], inner[2], inner[1]), _LOSS_COLOUR, 2)
-    elif look in ("held", "given") and not palette.is_shared:
-        middle = (x + _PACKET_SIZE / 2, y + _PACKET_SIZE / 2 + 1)
-        pen.draw.text(middle, str(flight.resource + 1), paint.ink, pen.small, anchor="mm")
-
-
-SUFFIXES = (".html", ".gif")
-
-
-def check_animation_path(path: str | os.PathLike[str] | None, *, key: str = "") -> None:
-    """Refuse a path to which no animation could be written; None is none.
-
-    Raises:
-        InputError: saying what is wrong with it.
-    """
-    if path is None:
-        return
-    if Path(path).suffix.lower() not in SUFFIXES:
-        message = f"must end in {' or '.join(SUFFIXES)}, is {str(path)!r}"
-        raise InputError.at(key, message)
-    check_output(path, key=key)
-
-
 def write(load: Load, palette: Palette, path: str | os.PathLike[str]) -> None:
     """Write the animation of *load* to *path*, whole or not at all.
 
     Raises:
-        InputError: if the ending is neither .html nor .gif, or the file cannot be written.
+        InputError: if the ending is not .html, or the file cannot be written.
     """
-    check_animation_path(path)
-    is_gif = Path(path).suffix.lower() == ".gif"
-    write_atomically(path, (gif_of if is_gif else animation_html)(load, palette))
+    check_suffix(path)
+    write_atomically(path, animation_html(load, palette))

@@ -330,16 +330,6 @@ def _class_of(resource: Resource) -> int:
     return _ABOVE_THE_FOLD if resource.above_the_fold else _REST
 
 
-def lighter(colour: str, share: float) -> str:
-    """Mix a colour with white, so that *share* of it is left.
-
-    >>> lighter("#000000", 0.2)
-    '#cccccc'
-    """
-    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return "#" + "".join(f"{round(255 - (255 - part) * share):02x}" for part in parts)
-
-
 class LegendEntry(NamedTuple):
     """A line of a legend: its text, and the groups whose colours precede it."""
 

@@ -563,7 +563,7 @@ class LoadPlots(LoadDetails, SavedPlots):
     def animation(self, path: str | os.PathLike[str]) -> None:
         """Write an animation of packets, and of those that either order of delivery holds back.
 
-        It shows the first load, as an interactive page (.html) or in part (.gif), by *path*.
+        *path* ends in .html: an interactive page of the first load.
         For the same packets it shows QUIC, which delivers each stream in its own order, above TCP,
         which has one order for all (Marx 2019 § 2, Sander 2022 § 4). Equal loads give equal bytes.
 
