@@ -286,10 +286,11 @@ validate-trees: $(DEV) ## hold the trees to the order of nghttpd's, Node's, h2o'
 	$(BIN)/python -m validation.server_orders
 
 .PHONY: validate-drivers
-validate-drivers: $(DEV) ## build the drivers in C, Go, Rust, JavaScript and Python whose toolchain is installed, then those of deployed servers, and check them (minutes; needs Go, Cargo, cmake and openssl, and apt-get install libnghttp2-dev libnghttp3-dev libclang-dev)
+validate-drivers: $(DEV) ## build the drivers in C, Go, Rust, JavaScript and Python whose toolchain is installed, then those of deployed servers and controllers, and check them (minutes; needs Go, Cargo, cmake and openssl, and apt-get install libnghttp2-dev libnghttp3-dev libclang-dev)
 	$(BIN)/python -m validation.scheduler_drivers
 	$(BIN)/python -m validation.server_drivers
 	$(BIN)/python -m validation.go_handlers
+	$(BIN)/python -m validation.controller_drivers
 
 .PHONY: validate-writes
 validate-writes: $(DEV) ## hold what 30 responses at once write to nghttpd's and h2o's frames (seconds; needs apt-get install nghttp2-server h2o)

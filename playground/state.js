@@ -11,7 +11,11 @@ export const STEPS = {
 export const LIMITS = { rate: [0.05, 1000], rtt: [0, 2000], loss: [0, 50], buffer: [0, 10000] };
 export const UNITS = { rate: "Mbit/s", rtt: "ms", loss: "%", buffer: "kB" };
 export const CHOICES = {
-  transport: { quic: "QUIC: each stream in its own order", tcp: "TCP: all bytes in one order" },
+  transport: {
+    quic: "QUIC: each stream in its own order",
+    tcp: "TCP: all bytes in one order",
+    qmux: "QMux: HTTP/3 over TCP",
+  },
   cc: {
     "": "a constant rate; NewReno where packets get lost",
     newreno: "NewReno",

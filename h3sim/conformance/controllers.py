@@ -294,6 +294,7 @@ def _heeds_marks(make: Factory) -> Case:
     title = "a mark reduces the window once"
     if not rounds.controller.responds_to_ecn:
         return Case(title, "if it responds to marks", "it does not", True)
+    rounds.send(10)
     rounds.now_ns += ms(100)
     rounds.controller.on_congestion_experienced(ms(50), rounds.now_ns)
     once = rounds.segments

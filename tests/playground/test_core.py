@@ -22,6 +22,7 @@ CASES: tuple[dict[str, Any], ...] = (
     {"transport": "tcp", "reorder": "4:1-3", "send_buffer_kb": 280},
     {"transport": "quic", "seed": 7, **LINKS},
     {"transport": "tcp", "cc": "bbr", **LINKS},
+    {"transport": "qmux", **LINKS},
 )
 
 
