@@ -291,6 +291,7 @@ validate-drivers: $(DEV) ## build the drivers in C, Go, Rust, JavaScript and Pyt
 	$(BIN)/python -m validation.server_drivers
 	$(BIN)/python -m validation.go_handlers
 	$(BIN)/python -m validation.controller_drivers
+	$(BIN)/python -m validation.live_servers
 
 .PHONY: validate-writes
 validate-writes: $(DEV) ## hold what 30 responses at once write to nghttpd's and h2o's frames (seconds; needs apt-get install nghttp2-server h2o)

@@ -48,6 +48,7 @@ LONG = {
     "Drivers in other languages": ("validation.scheduler_drivers",),
     "Schedulers of deployed servers": (
         *("validation.server_drivers", "validation.go_handlers", "validation.server_orders"),
+        "validation.live_servers",
     ),
     "Mutants": ("tools.mutation",),
     "Faulty loads": ("tests.checking 10000",),

@@ -7,6 +7,7 @@ that is slower than the server, and prints whose DATA frames come in which order
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import time
@@ -34,8 +35,12 @@ _SETTLES_WITHIN_S = 0.1
 
 
 @contextlib.contextmanager
-def _serving(handler: str) -> Iterator[int]:
-    process = subprocess.Popen((SERVERS_GO, "serve", handler), stdout=subprocess.PIPE, text=True)  # noqa: S603
+def serving(*command: str, qlogs: str = "") -> Iterator[int]:
+    """Run a server of the drivers in Go, and yield its port; its qlogs go into that folder."""
+    environment = {**os.environ, "QLOGDIR": qlogs}
+    process = subprocess.Popen(  # noqa: S603
+        (SERVERS_GO, *command), stdout=subprocess.PIPE, text=True, env=environment
+    )
     assert process.stdout is not None  # noqa: S101 - a pipe
     try:
         yield int(process.stdout.readline())
@@ -71,7 +76,7 @@ def main() -> int:
         return 0
     rows = []
     for handler in ("write", "copy"):
-        with _serving(handler) as port:
+        with serving("serve", handler) as port:
             for name, fields in _REQUESTS.items():
                 order = frames(port, fields)
                 runs = [f"{stream_id}x{len([*run])}" for stream_id, run in groupby(order)]

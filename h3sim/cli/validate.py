@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from h3sim.advice.validation import (
@@ -14,17 +16,25 @@ from h3sim.advice.validation import (
 )
 from h3sim.cli import common, output, shared
 from h3sim.cli.command import Argument, Options, call_with, command
+from h3sim.schemes.halves import Over
 from h3sim.values.errors import InputError
 from h3sim.values.table import Table
 from h3sim.values.text import plural
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from h3sim.advice.live_server import LiveTest
     from h3sim.advice.validation import SchemeValidation
     from h3sim.schemes import Scheme
 
 
 _MAX_SHOWN_DISAGREEMENTS = 20
+_UPDATES = {
+    "followed": "It follows PRIORITY_UPDATE frames.",
+    "ignored": "It ignores PRIORITY_UPDATE frames that come before it may send.",
+    "neither": "What it does with PRIORITY_UPDATE frames is not clear.",
+}
 _NOTHING_RECORDED_NOTE = (
     "No page has recorded priorities. `h3sim import` keeps those of a HAR or a DevTools log,"
     " `h3sim record` those of an installed Chromium; the recorded pages of the corpus have them."
@@ -86,12 +96,13 @@ def _read_servers(word: str, options: Options) -> list[Scheme | str]:
 def _check_url(options: Options) -> None:
     """Refuse more than one URL, and options of simulated loads beside one."""
     urls = [each for each in options.schemes or () if isinstance(each, str) and "://" in each]
-    others = options.given - {"schemes", "json", "insecure", "no_truncate"}
+    others = options.given - {"schemes", "json", "insecure", "http3", "no_truncate"}
     if urls and (len(options.schemes) > 1 or others):
-        message = "goes only with --json, --insecure and --no-truncate: a live server is tested"
+        message = "goes only with --json, --http3, --insecure and --no-truncate: it is live"
         raise InputError.at("URL", message)
-    if options.insecure and not urls:
-        raise InputError.at("--insecure", "goes only with a URL")
+    for name in ("insecure", "http3"):
+        if name in options.given and not urls:
+            raise InputError.at(f"--{name}", "goes only with a URL")
 
 
 def _test(options: Options) -> PrioritizationTest | LiveTest:
@@ -99,9 +110,16 @@ def _test(options: Options) -> PrioritizationTest | LiveTest:
     if isinstance(url, str) and "://" in url:
         from h3sim.advice.live_server import probe_server
 
-        return probe_server(url, verify=not options.insecure)
+        over = Over.HTTP3 if options.http3 else Over.HTTP2
+        return probe_server(url, over=over, verify=not options.insecure)
     found: PrioritizationTest = call_with(prioritization_test, options)
     return found
+
+
+def _runs(sent: Sequence[int]) -> str:
+    """Return the order without what is said by repetition."""
+    runs = " ".join(str(number) for number, _ in groupby(sent))
+    return textwrap.shorten(runs, 60, placeholder=" ...")
 
 
 @command(
@@ -116,6 +134,7 @@ def _test(options: Options) -> PrioritizationTest | LiveTest:
         many="words",
         read=_read_servers,
     ),
+    Argument("--http3", "test a live server over HTTP/3, not HTTP/2"),
     Argument("--insecure", "accept any certificate of a live server"),
     shared.Halves(),
     Argument(
@@ -137,11 +156,11 @@ def _print_server_test(found: PrioritizationTest | LiveTest, options: Options) -
       h3sim prioritization-test
       h3sim prioritization-test h2o quic-go --send-buffer-kb 280
       h3sim prioritization-test my-server.toml --late-kind image --network cable
-      h3sim prioritization-test https://example.org/large.bin
+      h3sim prioritization-test https://example.org/large.bin --http3
 
     30 images are requested, then one second later two urgent resources. A server passes if at most
     a tenth of the images' remaining bytes arrives before these are complete. A live server gets
-    three and nine requests at once over HTTP/2 (docs/how-to.md).
+    three and nine requests at once (docs/how-to.md).
     """
     width = options.width
     if not isinstance(found, PrioritizationTest):
@@ -149,11 +168,12 @@ def _print_server_test(found: PrioritizationTest | LiveTest, options: Options) -
             found.rows,
             "pattern",
             ("fields", lambda row: "; ".join(row.fields)),
-            ("sent", lambda row: " ".join(map(str, row.sent))),
+            ("sent", lambda row: _runs(row.sent)),
         )
         like = ", ".join(found.like) or "none of the shipped servers"
-        heading = f"{found.url}: {found.server or 'no Server field'}"
-        output.show(width, heading, orders, f"It sends in the order of: {like}.")
+        heading = f"{found.url} over {found.protocol.value}: {found.server or 'no Server field'}"
+        answer = _UPDATES[found.updates.value]
+        output.show(width, heading, orders, f"It sends in the order of: {like}. {answer}")
         return
     shown = output.of(
         found.rows,

@@ -18,7 +18,7 @@ import pytest
 import h3sim
 from h3sim import simulate
 from h3sim.advice import prioritization_test, validate_scheme
-from h3sim.advice.live_server import LiveTest, OrderRow
+from h3sim.advice.live_server import LiveTest, OrderRow, Updates
 from h3sim.cli import main
 from h3sim.cli.conform_reports import json_of, outcomes_of
 from h3sim.conformance import check_vectors
@@ -29,6 +29,7 @@ from h3sim.importers import import_page
 from h3sim.load.milestones import RootRow
 from h3sim.papers import reproduce
 from h3sim.schema.output import COUNT, ObjectType, Property, rows_of
+from h3sim.schemes.halves import Over
 from h3sim.study import sweep
 from h3sim.study.fidelity import IMPORT_REPORT, fidelity
 from h3sim.study.header_study import header_rows, rows_to_dict
@@ -97,7 +98,11 @@ MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "h3sim-import/1": _import,
     "h3sim-list/1": _list,
     "h3sim-live-test/1": lambda: LiveTest(
-        url="http://h/", server=None, rows=Rows(OrderRow, [OrderRow("p", ("u=1",), (1,), ("rr",))])
+        url="http://h/",
+        protocol=Over.HTTP2,
+        server=None,
+        rows=Rows(OrderRow, [OrderRow("p", ("u=1",), (1,), ("rr",))]),
+        updates=Updates.IGNORED,
     ).to_dict(),
     "h3sim-optimality/1": lambda: h3sim.optimality(PAGE, schemes=["rr", "fifo"]).to_dict(),
     "h3sim-prediction/1": lambda: h3sim.predict(PAGE).to_dict(),

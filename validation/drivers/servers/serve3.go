@@ -12,8 +12,8 @@ import (
 	"github.com/quic-go/quic-go/qlog"
 )
 
-// serve3 answers requests with the header field bytes: N with N bytes over HTTP/3, prints its port,
-// and writes a qlog of each connection into the folder QLOGDIR.
+// serve3 answers requests with the header field bytes: N, or for /?bytes=N, with N bytes over HTTP/3,
+// prints its port, and writes a qlog of each connection into the folder QLOGDIR.
 func serve3(certificate, key string) error {
 	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -21,7 +21,10 @@ func serve3(certificate, key string) error {
 	}
 	fmt.Println(socket.LocalAddr().(*net.UDPAddr).Port)
 	answer := func(w http.ResponseWriter, r *http.Request) {
-		n, _ := strconv.Atoi(r.Header.Get("bytes"))
+		n, err := strconv.Atoi(r.Header.Get("bytes"))
+		if err != nil {
+			n, _ = strconv.Atoi(r.URL.Query().Get("bytes"))
+		}
 		w.Header().Set("Content-Length", strconv.Itoa(n))
 		w.Write(make([]byte, n))
 	}
