@@ -264,7 +264,7 @@ it: {counts}.
 
 `make findings` writes this page, and fails if a verdict has changed unnoticed. This is
 {_variant(reproduction)}. `h3sim reproduce marx-2` does one finding or experiment again, `--full`
-with as many seeds as the paper had runs, `--pages DIR` over other pages.
+with as many seeds as the paper had runs, `--pages PAGES` over other pages.
 
 **The runs.** Where all pages and seeds were run, verdict, claims and reasons are of that run
 ("full" in the table, {n_full}): the quick variant leaves nothing out, or

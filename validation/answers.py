@@ -14,7 +14,7 @@ import sys
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tabulate import tabulate
 
@@ -23,7 +23,7 @@ from h3sim import catalog
 from h3sim.browser import needed_for_first_paint
 from h3sim.catalog.resources import root
 from h3sim.cli.command import progress_bar
-from h3sim.page import Kind, synthetic
+from h3sim.page import Kind, Page, synthetic
 from h3sim.page.transforms import with_early_hints
 from h3sim.reporting.output import save_figure, set_alt_text
 from h3sim.study import load_study
@@ -37,7 +37,7 @@ from validation.vgprio import scaled, selected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from h3sim.page import Page, Resource
+    from h3sim.page import Resource
     from h3sim.study import Results, Study
     from validation.estimates import Estimate
 
@@ -59,6 +59,8 @@ _N_MIXTURES = 2000
 
 Logs = dict[Any, dict[str, dict[str, float]]]
 """The logarithm of a metric by state, action and site."""
+Changes = dict[tuple[str, str], "Estimate"]
+"""Changes by metric and what is changed."""
 
 
 class Sites:
@@ -75,6 +77,7 @@ class Sites:
         known = {self._site_of[page] for page in given}
         self.chosen_on = sorted(site.name for site in made if site.name in known)
         self.judged_on = sorted(site.name for site in kept if site.name in known)
+        self.every = [*self.chosen_on, *self.judged_on]
 
     def of(self, page: str) -> str:
         """Return the site of a page."""
@@ -214,8 +217,8 @@ def informed(logs: Logs, sites: Sequence[str], part: Callable[[Any], Any]) -> Ca
     return lambda state: chosen[part(state)]
 
 
-def robust_choice(options: argparse.Namespace) -> None:
-    """Print what a server should do that knows neither network nor client, and draw the regrets."""
+def _robust_logs(options: argparse.Namespace) -> tuple[dict[str, Logs], Sites]:
+    """Return the logarithms by metric of what a server may do, by client and network."""
     named = {f"{client}-eps": FOLLOW for client in CLIENTS}
     named |= {f"{client}-eps-none": ALONE for client in CLIENTS}
     rows = [
@@ -224,7 +227,6 @@ def robust_choice(options: argparse.Namespace) -> None:
         for row in run(f"robust-choice-{client}", options)
     ]
     sites = Sites({row["page"] for row in rows})
-    every = [*sites.chosen_on, *sites.judged_on]
     by_metric = {
         metric: logs_of(
             rows,
@@ -235,14 +237,35 @@ def robust_choice(options: argparse.Namespace) -> None:
         )
         for metric in _PAINTS
     }
+    return by_metric, sites
+
+
+def robust_changes(options: argparse.Namespace) -> Changes:
+    """Return what each action changes to following the client."""
+    by_metric, sites = _robust_logs(options)
     actions = [*by_metric["largest_paint_ms"]["chrome", "cable"]]
     family = len(_PAINTS) * len(actions)
+    return {
+        (METRICS[metric], action): estimate(
+            differences(logs, lambda _, a=action: a, FOLLOW, sites.every),  # type: ignore[misc]
+            family=family,
+        )
+        for metric, logs in by_metric.items()
+        for action in actions
+        if action != FOLLOW
+    }
+
+
+def robust_choice(options: argparse.Namespace) -> None:
+    """Print what a server should do that knows neither network nor client, and draw the regrets."""
+    by_metric, sites = _robust_logs(options)
+    changes, every = robust_changes(options), sites.every
+    actions = [*by_metric["largest_paint_ms"]["chrome", "cable"]]
     body = []
     for action in actions:
         cells: list[str | float] = []
-        for logs in by_metric.values():
-            change = differences(logs, lambda _, a=action: a, FOLLOW, every)  # type: ignore[misc]
-            cells.append("-" if action == FOLLOW else str(estimate(change, family=family)))
+        for metric, logs in by_metric.items():
+            cells.append(str(changes.get((METRICS[metric], action), "-")))
             cells.append(max(each[action] for each in regrets(logs, every).values()))
         body.append([action, *cells])
     heads = [f"{METRICS[metric]}{what}" for metric in _PAINTS for what in ("", ": worst regret %")]
@@ -336,33 +359,26 @@ def _draw_regrets(by_metric: Mapping[str, Logs], sites: Sequence[str], path: Pat
 # Loss and order
 
 
+_WITH_LOSS = ("largest_paint_ms", "speed_index_ms", "byte_index_all_ms")
+
+
 def loss_order(options: argparse.Namespace) -> None:
     """Print and draw where sharing paints sooner than one response at a time, by loss and burst."""
     ended = [*run("loss-order", options)]
     results = [*in_pairs(ended)]
     sites = Sites({row["page"] for row in results})
-    metrics = ("largest_paint_ms", "speed_index_ms", "byte_index_all_ms")
+    metrics = _WITH_LOSS
 
     def state(row: Mapping[str, Any]) -> tuple[str, str, float, float]:
         return row["cc"], row["queue_discipline"], row["loss"], row["mean_loss_burst"] or 0
 
-    found: dict[str, dict[Any, Estimate]] = {}
-    for metric in metrics:
-        logs = logs_of(results, metric, state=state, action=lambda row: row["scheme"], sites=sites)
-        found[metric] = {
-            where: estimate(
-                [log - by["fifo"][site] for site, log in by["rr"].items() if site in by["fifo"]],
-                family=len(metrics) * len(logs),
-            )
-            for where, by in logs.items()
-        }
+    found = {metric: _of_sharing(results, metric, state, sites) for metric in metrics}
     blocked = _blocked(results, state)
     body = [
         [*where, *(str(found[metric][where]) for metric in metrics), blocked[where]]
         for where in found[metrics[0]]
     ]
-    n_sites = len(sites.chosen_on) + len(sites.judged_on)
-    print(f"round robin relative to one response at a time, {n_sites} sites\n")
+    print(f"round robin relative to one response at a time, {len(sites.every)} sites\n")
     heads = ["cc", "queue", "loss", "burst", *(METRICS[metric] for metric in metrics)]
     print(
         tabulate(
@@ -383,6 +399,34 @@ def loss_order(options: argparse.Namespace) -> None:
     n_open = n_loads - len(ended)
     print(f"{n_open} of {n_loads:,} loads did not end, and are left out with their pairs")
     _draw_losses(found, options.figures / "results-loss-order.png")
+
+
+def _of_sharing(
+    rows: Iterable[Mapping[str, Any]],
+    metric: str,
+    state: Callable[[Mapping[str, Any]], Any],
+    sites: Sites,
+) -> dict[Any, Estimate]:
+    """Return what round robin changes to one response at a time, by state."""
+    logs = logs_of(rows, metric, state=state, action=lambda row: row["scheme"], sites=sites)
+    return {
+        where: estimate(
+            [log - by["fifo"][site] for site, log in by["rr"].items() if site in by["fifo"]],
+            family=len(_WITH_LOSS) * len(logs),
+        )
+        for where, by in logs.items()
+    }
+
+
+def loss_changes(options: argparse.Namespace) -> Changes:
+    """Return what round robin changes to one response at a time, by the rate of loss."""
+    results = [*in_pairs(run("loss-order", options))]
+    sites = Sites({row["page"] for row in results})
+    return {
+        (METRICS[metric], f"rr, {loss:.0%} loss"): each
+        for metric in _WITH_LOSS
+        for loss, each in _of_sharing(results, metric, lambda row: row["loss"], sites).items()
+    }
 
 
 def in_pairs(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -470,24 +514,44 @@ def who_prioritizes(options: argparse.Namespace) -> None:
     """Print what priorities are worth by who knows, and what hints add, or cost if wrong."""
     results = run("who-prioritizes", options)
     sites = Sites({row["page"] for row in results})
-    every = [*sites.chosen_on, *sites.judged_on]
     found = _relative(results, "scheme", "fifo", sites, family=len(_PAINTS) * (len(_WHO) - 1))
     body = [[_WHO[scheme], *map(str, cells.values())] for scheme, cells in found.items()]
-    print(f"{len(every)} sites, mean over {', '.join(_HINT_NETWORKS)}; relative to fifo\n")
+    print(f"{len(sites.every)} sites, mean over {', '.join(_HINT_NETWORKS)}; relative to fifo\n")
     print(tabulate(body, ["who knows", *(METRICS[metric] for metric in _PAINTS)]), end="\n\n")
-    body = []
-    for scheme in _HINTED:
-        for title, base, edited in _edits([*{row["page"]: None for row in results}]):
-            rows = _loads_of_edits(base, edited, scheme, options)
-            change = _relative(
-                rows, "edit", "before", sites, family=len(_PAINTS) * len(_HINTED) * 4
-            )
-            n_sites = len({sites.of(page.name) for page in base.values()})
-            body.append([scheme, title, str(n_sites), *map(str, change["after"].values())])
+    body = [
+        [scheme, title, str(n_sites), *map(str, change.values())]
+        for scheme, title, n_sites, change in _of_hints(options, sites)
+    ]
     print("what a hint adds, with Chrome: relative to the same page without it\n")
     heads = ["server follows", "hint", "sites", *(METRICS[metric] for metric in _PAINTS)]
     print(tabulate(body, heads))
     _draw_who(found, options.figures / "results-who-prioritizes.png")
+
+
+def _of_hints(
+    options: argparse.Namespace, sites: Sites
+) -> Iterator[tuple[str, str, int, dict[str, Estimate]]]:
+    """Yield what the server follows, the hint, the number of sites, and the changes by metric."""
+    given = of_study("who-prioritizes", options).design.pages
+    pages = [page for page in given if isinstance(page, Page)]
+    for scheme in _HINTED:
+        for title, base, edited in _edits(pages):
+            rows = _loads_of_edits(base, edited, scheme, options)
+            change = _relative(
+                rows, "edit", "before", sites, family=len(_PAINTS) * len(_HINTED) * 4
+            )
+            yield scheme, title, len({sites.of(name) for name in base}), change["after"]
+
+
+def who_changes(options: argparse.Namespace) -> Changes:
+    """Return what each order changes to first in, first out, and what each hint changes."""
+    results = run("who-prioritizes", options)
+    sites = Sites({row["page"] for row in results})
+    found = _relative(results, "scheme", "fifo", sites, family=len(_PAINTS) * (len(_WHO) - 1))
+    by_row = {_WHO[scheme]: change for scheme, change in found.items()}
+    for scheme, title, _, change in _of_hints(options, sites):
+        by_row[f"{title}; server: {scheme}"] = change
+    return {(METRICS[m], row): by_row[row][m] for m in _PAINTS for row in by_row}
 
 
 def _relative(
@@ -507,16 +571,15 @@ def _relative(
     return found
 
 
-Pages = dict[str, "Page"]
+Pages = dict[str, Page]
 
 
-def _edits(names: Sequence[str]) -> Iterator[tuple[str, Pages, Pages]]:
+def _edits(pages: Sequence[Page]) -> Iterator[tuple[str, Pages, Pages]]:
     """Yield hints: their names, and the pages before and after, by the names of the first."""
-    drawn = {page.name: page for page in made_up_pages()}
-    pages = [drawn[name] if name in drawn else h3sim.load_page(name) for name in names]
     slow = [
         page.with_(page.resources[page.root].id, server_ms=_THINK_MS, name=page.name)
         for page in pages
+        if len(page.roots) == 1  # a redirect has no 103 of the document
     ]
     blocking = {
         page.name: [page.resources[i].id for i in needed_for_first_paint(page) if i != page.root]
@@ -602,6 +665,67 @@ def _draw_who(found: Mapping[str, Mapping[str, Estimate]], path: Path) -> None:
 _COLOURS = dict(zip(_PAINTS, ("#0072b2", "#d55e00", "#009e73"), strict=True))
 
 
+# What survives
+
+
+class Variant(NamedTuple):
+    """What is assumed otherwise; its letter groups two variants that must agree with the first."""
+
+    title: str
+    letter: str = ""
+    share: float = 1.0
+    """Of the pages."""
+    half: int | None = None
+    think: float = 1.0
+    cpu: float = 1.0
+    is_web: bool = True
+
+
+VARIANTS = (
+    Variant("web"),
+    Variant("half", "a", share=0.5, half=0),
+    Variant("half", "a", share=0.5, half=1),
+    Variant("templates", "b", is_web=False),
+    Variant("CPU/2", "c", cpu=0.5),
+    Variant("CPUx2", "c", cpu=2.0),
+    Variant("think/2", "d", think=0.5),
+    Variant("thinkx2", "d", think=2.0),
+)
+
+
+def survival(
+    changes_of: Callable[[argparse.Namespace], Changes], options: argparse.Namespace
+) -> None:
+    """Print the changes over pages of the web, and in which variants their signs are the same."""
+    found: list[Changes] = []
+    for variant in VARIANTS:
+        web = round(options.web * variant.share) if variant.is_web else None
+        times = {"half": variant.half, "think": variant.think, "cpu": variant.cpu}
+        found.append(changes_of(argparse.Namespace(**{**vars(options), **times, "web": web})))
+    body = []
+    for key, base in found[0].items():
+        others = [changes[key] for changes in found[1:]]
+        cells = [f"{each.mean:+.1f}{'*' * each.is_sure}" for each in others]
+        body.append([*key, str(base), *cells, holds(base, others)])
+    heads = ["metric", "what changes", *(variant.title for variant in VARIANTS), "survives"]
+    print(f"{options.web} pages of the web; per cent, * where the interval excludes 0\n")
+    print(tabulate(body, heads, disable_numparse=True), end="\n\n")
+
+
+def holds(base: Estimate, others: Sequence[Estimate]) -> str:
+    """Return the letters of the variants in all of which the sign is that of a sure change."""
+    if not base.is_sure:
+        return "undecided"
+    fails = {
+        variant.letter
+        for variant, each in zip(VARIANTS[1:], others, strict=True)
+        if each.mean * base.mean <= 0
+    }
+    letters = dict.fromkeys(variant.letter for variant in VARIANTS[1:])
+    return " ".join(letter for letter in letters if letter not in fails) or "none"
+
+
+_CHANGES = {"robust": robust_changes, "who": who_changes, "loss": loss_changes}
 _ANSWERS = {
     "robust": robust_choice,
     "who": who_prioritizes,
@@ -624,15 +748,14 @@ def main(argv: Sequence[str]) -> int:
         "--made-up", action="store_true", help="robust, who and loss: on 24 made-up pages"
     )
     parser.add_argument(
-        "--web", type=int, metavar="N", help="robust and loss: on N pages of the set web"
-    )
-    parser.add_argument("--half", type=int, choices=(0, 1), help="with --web: of a half of the set")
-    parser.add_argument(
-        "--think", type=float, default=1.0, metavar="X", help="with --web: times think times"
+        "--web", type=int, metavar="N", help="robust, who and loss: on N pages of the set web"
     )
     parser.add_argument(
-        "--cpu", type=float, default=1.0, metavar="X", help="with --web: times CPU times"
+        "--survival",
+        action="store_true",
+        help="with --web: what holds on each half of the pages, on templates, and with other times",
     )
+    parser.set_defaults(half=None, think=1.0, cpu=1.0)
     parser.add_argument(
         "--figures",
         type=Path,
@@ -645,7 +768,10 @@ def main(argv: Sequence[str]) -> int:
         options.figures = Path("build/figures" if repeats else "docs/images")
     options.figures.mkdir(parents=True, exist_ok=True)
     for name in options.answers or _ANSWERS:
-        _ANSWERS[name](options)
+        if options.survival:
+            survival(_CHANGES[name], options)
+        else:
+            _ANSWERS[name](options)
     return 0
 
 

@@ -210,7 +210,7 @@ def measure(
         ChromiumError: if the page does not load.
     """
     # On use: their library need not be there.
-    from validation.http2_site import RequestLog, flag_of_certificate, served_over_link
+    from validation.http2_site import Order, RequestLog, flag_of_certificate, served_over_link
 
     log = RequestLog()
     link = served_over_link(
@@ -218,7 +218,7 @@ def measure(
         rate_bps=round(rate_mbps * 1e6),
         rtt_s=rtt_ms / _MS,
         log=log,
-        by_priority=True,
+        order=Order.PRIORITY,
         think_s=think_ms / _MS,
         early_hints=early_hints,
     )

@@ -3,9 +3,9 @@
 The link stands in a relay in front of the server and works on bytes of TCP streams: a rate and a
 delay each way, no loss, no window that grows. So it is the constant pace of h3sim. TCP's handshake
 with the relay takes no time; the first bytes of each connection are held one round trip longer for
-it. The server answers in the order of the requests, one response after the other (fifo), or by the
-`priority` field of the requests (RFC 9218 § 10): then it keeps two frames on the link at most, so
-that an important response need not wait for others that have been written already.
+it. The server answers in the order of the requests, one response after the other (fifo), by the
+`priority` field of the requests (RFC 9218 § 10), or all in turns: then it keeps two frames on the
+link at most, so that a response need not wait for others that have been written already.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from h3sim.importers.chromium.web_server import Answer, Site
 
-__all__ = ["RequestLog", "flag_of_certificate", "served_over_link", "site_certificate"]
+__all__ = ["Order", "RequestLog", "flag_of_certificate", "served_over_link", "site_certificate"]
 
 _CHUNK = 1400
 _READ = 65_536
@@ -45,6 +46,14 @@ _URGENCY = re.compile(r"(?:^|[,;\s])u=([0-7])(?:$|[,;\s])")
 _INCREMENTAL = re.compile(r"(?:^|[,;\s])i(?:=\?1)?(?:$|[,;\s])")
 _PRIORITY_UPDATE = 0x10
 """The frame of RFC 9218 § 7.1."""
+
+
+class Order(StrEnum):
+    """The order in which a server sends its responses."""
+
+    FIFO = "fifo"
+    PRIORITY = "priority"
+    TURNS = "turns"
 
 
 @dataclass(slots=True)
@@ -65,7 +74,7 @@ def served_over_link(
     rate_bps: int,
     rtt_s: float,
     log: RequestLog | None = None,
-    by_priority: bool = False,
+    order: Order = Order.FIFO,
     think_s: float = 0.0,
     early_hints: tuple[str, ...] = (),
 ) -> Iterator[str]:
@@ -78,7 +87,7 @@ def served_over_link(
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     log = RequestLog() if log is None else log
-    answering = _Server(site, log, by_priority, think_s, early_hints)
+    answering = _Server(site, log, order, think_s, early_hints)
     try:
         started = asyncio.run_coroutine_threadsafe(_start(answering, rate_bps, rtt_s), loop)
         port, servers = started.result(timeout=30)
@@ -103,7 +112,7 @@ async def _cancel_all() -> None:
 class _Server:
     site: Site
     log: RequestLog
-    by_priority: bool
+    order: Order
     think_s: float
     early_hints: tuple[str, ...]
 
@@ -281,13 +290,14 @@ class _Connection:
                 self._may_send.clear()
                 while self._send_one():
                     # Also lets the relay take what was written, so that the link knows of it.
-                    wait_s = self._link.busy_s(_AHEAD) if self._server.by_priority else 0.0
+                    is_fifo = self._server.order is Order.FIFO
+                    wait_s = 0.0 if is_fifo else self._link.busy_s(_AHEAD)
                     await asyncio.sleep(max(0.0, wait_s))
 
     def _next(self) -> int | None:
         """Return the response that goes next, of those that have room in their window."""
         ready = [n for n in self._waiting if self._h2.local_flow_control_window(n) > 0]
-        if not ready or not self._server.by_priority:
+        if not ready or self._server.order is Order.FIFO:
             # To its end before the others, in the order of the requests.
             first = next(iter(self._waiting), None)
             return first if first in ready else None
@@ -296,6 +306,8 @@ class _Connection:
     def _rank(self, stream_id: int) -> tuple[int, bool, int, int]:
         """Rank by urgency; what is not incremental goes first, by its ID, the rest in turns."""
         response = self._waiting[stream_id]
+        if self._server.order is Order.TURNS:
+            return 0, True, response.turn, stream_id
         turn = response.turn if response.is_incremental else 0
         return response.urgency, response.is_incremental, turn, stream_id
 

@@ -20,11 +20,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h3sim
 from h3sim import catalog
 from h3sim.cli.command import Parser
+from h3sim.page import Kind
 from h3sim.values.errors import StalledError
 from h3sim.values.table import Column, Table
 
@@ -38,9 +39,18 @@ SCHEMES = ("rr", "firefox")
 CLEAR = 5.0
 """Per cent from which a site counts as worse or better."""
 DEFAULT_SITES = 40
-_SEEDS_WITH_LOSS = 5
+_SEEDS_WITH_LOSS = 30
+"""As many as the testbed's runs."""
 _N_HALVES = 1000
-_TIME_LIMIT_S = 300
+_LOAD: dict[str, Any] = {
+    "network": "sander-2mbps-50ms-2pct",
+    "queue_bdp": 1,
+    "browser": "parse",
+    "tight_mode": "chrome-95",
+    "connections": "single",
+    "paint": "progressive",
+    "time_limit_s": 300,
+}
 MEDIAN_WITHIN, QUARTILE_WITHIN, SHARE_WITHIN, INDEX_WITHIN = 3.0, 6.0, 12.0, 25.0
 """How close a cell should come, in points, and Chrome's own SpeedIndex in per cent."""
 
@@ -98,9 +108,9 @@ class Setting(NamedTuple):
 
     think: float = 0.0
     """Factor of the recorded think times."""
-    cpu: float = 1.0
-    connections: str = "single"
-    paint: str = "progressive"
+    scripts: str = "as recorded"
+    load: tuple[tuple[str, Any], ...] = ()
+    """Other settings of loads."""
     draws: tuple[int, ...] = (0,)
     """Draws of what is unknown; the median over them counts."""
     metric: str = "speed_index_ms"
@@ -129,6 +139,21 @@ def scaled(page: Page, *, think: float = 1.0, cpu: float = 1.0) -> Page:
     return replace(page, resources=tuple(resources))
 
 
+def with_scripts(page: Page, where: str) -> Page:
+    """Return a page all of whose document's scripts are in the head, or deferred."""
+    if where == "as recorded":
+        return page
+    documents = {page.resources[index].id for index in page.roots}
+    deferred = where == "deferred"
+    resources = (
+        replace(each, is_async=False, is_defer=deferred, in_head=not deferred)
+        if each.kind is Kind.SCRIPT and each.discovered and each.discovered.by in documents
+        else each
+        for each in page.resources
+    )
+    return replace(page, resources=tuple(resources))
+
+
 def speed_indices(job: Job) -> dict[str, float]:
     """Return the metric by scheme, the median over seeds and draws; none if a load did not end."""
     cell, setting = MEASURED[job.cell], job.setting
@@ -136,7 +161,7 @@ def speed_indices(job: Job) -> dict[str, float]:
     pages = []
     for draw in setting.draws if is_drawn else (0,):
         page = catalog.load_page(f"{job.page} draw {draw}" if is_drawn else job.page)
-        pages.append(scaled(page, think=setting.think))
+        pages.append(with_scripts(scaled(page, think=setting.think), setting.scripts))
     found: dict[str, float] = {}
     for scheme in (BASELINE, *SCHEMES):
         indices = []
@@ -145,18 +170,11 @@ def speed_indices(job: Job) -> dict[str, float]:
                 load = h3sim.simulate(
                     page,
                     scheme=f"sander-{scheme}",
-                    network="sander-2mbps-50ms-2pct",
                     rate_mbps=cell.rate_mbps,
                     rtt_ms=cell.rtt_ms,
                     loss=cell.loss,
-                    queue_bdp=1,
-                    browser="parse",
-                    tight_mode="chrome-95",
-                    cpu_slowdown=setting.cpu,
-                    connections=setting.connections,
-                    paint=setting.paint,
                     seed=seed,
-                    time_limit_s=_TIME_LIMIT_S,
+                    **{**_LOAD, **dict(setting.load)},
                 )
             except StalledError:
                 return {}
@@ -255,9 +273,8 @@ def main(argv: list[str] | None = None) -> int:
     names = [name for given in options.pages for name in catalog.page_set(given) or (given,)]
     pages = selected(names, options.sites, options.half)
     draws = tuple(options.draw or (0,))
-    setting = Setting(
-        options.think, options.cpu, options.connections, options.paint, draws, options.metric
-    )
+    loads = tuple(map(_setting, options.set))
+    setting = Setting(options.think, options.scripts, loads, draws, options.metric)
     numbers = options.cell or range(len(MEASURED))
     jobs = [Job(page, number, setting) for number in numbers for page in pages]
     with ProcessPoolExecutor(max_workers=options.workers) as pool:
@@ -287,6 +304,14 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
+def _setting(text: str) -> tuple[str, str | float]:
+    key, _, value = text.partition("=")
+    try:
+        return key, float(value)
+    except ValueError:
+        return key, value
+
+
 def _shown(changes: Changes) -> str:
     median, lower, upper, worse, better = changes
     return f"{median:+.1f} ({lower:+.1f} to {upper:+.1f}), {worse:.0f} / {better:.0f}"
@@ -297,7 +322,7 @@ def _parser() -> Parser:
         prog="python -m validation.vgprio",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example: python -m validation.vgprio --cpu 2 --half 1",
+        epilog="example: python -m validation.vgprio --set queue_bdp=8 --half 1",
     )
     parser.add_argument(
         "--pages", nargs="+", default=["web"], metavar="SET", help="sets or pages (default: web)"
@@ -309,9 +334,14 @@ def _parser() -> Parser:
     parser.add_argument("--half", type=int, choices=(0, 1), help="take them from a half of the set")
     parser.add_argument("--cell", type=int, action="append", metavar="N", help="networks, from 0")
     parser.add_argument("--think", type=float, default=0.0, metavar="X", help="times think times")
-    parser.add_argument("--cpu", type=float, default=1.0, metavar="X", help="times CPU times")
-    parser.add_argument("--connections", default="single", help="single or per-host")
-    parser.add_argument("--paint", default="progressive", help="progressive or complete")
+    parser.add_argument(
+        "--scripts", default="as recorded", choices=("head", "deferred"),
+        help="all scripts of the document in its head, or deferred",
+    )  # fmt: skip
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE",
+        help="another setting of loads, such as connections=per-host or cpu_slowdown=2",
+    )  # fmt: skip
     parser.add_argument(
         "--draw", type=int, action="append", metavar="N",
         help="draw of what is unknown; of several the median counts (default: 0)",

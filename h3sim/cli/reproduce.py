@@ -95,9 +95,9 @@ def _check_names(options: Options) -> None:
         chosen_experiments(options.names or [])
 
 
-def _read_pages_folder(folder: str, _: Options) -> str:
-    page_files(folder)
-    return folder
+def _read_pages(pages: str, _: Options) -> str:
+    page_files(pages)
+    return pages
 
 
 def _make_figures_folder(folder: str, _: Options) -> str:
@@ -126,9 +126,9 @@ def _make_figures_folder(folder: str, _: Options) -> str:
         "--dry-run", "show the number of loads and estimate their duration from a few samples"
     ),
     Argument(
-        "--pages DIR",
-        "load the page files in this folder instead of the corpus",
-        read=_read_pages_folder,
+        "--pages PAGES",
+        "load this set of pages, or the page files in this folder, instead of the corpus",
+        read=_read_pages,
     ),
     common.STORE,
     common.WORKERS,
@@ -154,7 +154,7 @@ examples:
   h3sim reproduce marx-7 koshiba-2016 --figures figures --format pdf
   h3sim reproduce all --store papers.db -j 2 --json > findings.json
   h3sim reproduce all --full --dry-run
-  h3sim reproduce sander-2022-fig-6 --full --pages my-pages --store papers.db
+  h3sim reproduce sander-2022-fig-6 --full --pages web:2015-2019 --store papers.db
 
 `h3sim list findings` lists the findings; all experiments that they need are run. The store keeps
 every finished load; if interrupted, run the same command again to resume.

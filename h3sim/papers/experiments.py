@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from h3sim.catalog import page_set
 from h3sim.catalog.resources import root
 from h3sim.headers import CodecSettings, HeaderCompression
 from h3sim.headers.base import HeaderLists, TimedSection
@@ -391,15 +392,22 @@ def load_experiment(name: str) -> Experiment:
 
 
 def page_files(folder: str | Path) -> list[str]:
-    """Return the page files in *folder*, by name.
+    """Return the pages of a set, or the page files in *folder*, by name.
 
     Raises:
-        StudyError: if there is no such folder, or no page file in it.
+        StudyError: if there is no such set or folder, or no page file in it.
+
+    >>> page_files("papers")
+    ['http2rulez', 'davies-meenan']
     """
+    if found := page_set(str(folder)):
+        return [*found]
     path = Path(folder)
     files = sorted(map(str, path.glob("*.json"))) if path.is_dir() else []
     if not files:
-        problem = "has no page file (*.json)" if path.is_dir() else "is no folder"
+        problem = (
+            "has no page file (*.json)" if path.is_dir() else "is no set of pages and no folder"
+        )
         raise StudyError(
             [ValidationIssue(key="--pages", message=f"{format_value(str(folder))} {problem}")]
         )

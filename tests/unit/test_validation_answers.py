@@ -11,6 +11,7 @@ from validation.answers import (
     NETWORKS,
     best_action,
     differences,
+    holds,
     in_pairs,
     informed,
     logs_of,
@@ -93,3 +94,25 @@ def test_a_larger_family_has_wider_intervals() -> None:
     assert many.low < one.low
     assert one.is_sure
     assert not estimate([-0.1, 0.1, 0.05]).is_sure
+
+
+@pytest.mark.parametrize(
+    ("signs", "letters"),
+    [
+        ((1, 1, 1, 1, 1, 1, 1), "a b c d"),
+        ((1, -1, 1, 1, 1, 1, 1), "b c d"),
+        ((1, 1, -1, -1, 1, 1, 1), "a d"),
+        ((-1, 1, -1, 1, -1, 1, -1), "none"),
+    ],
+)
+def test_a_letter_needs_the_same_sign_in_all_its_variants(
+    signs: tuple[int, ...], letters: str
+) -> None:
+    base = estimate([0.1, 0.2, 0.1, 0.2] * 2)
+    others = [estimate([sign * 0.1, sign * 0.2] * 4) for sign in signs]
+    assert holds(base, others) == letters
+
+
+def test_what_is_not_sure_on_the_web_does_not_survive() -> None:
+    unsure = estimate([0.1, -0.2] * 4)
+    assert holds(unsure, [estimate([0.1, 0.2] * 4)] * 7) == "undecided"

@@ -5,17 +5,19 @@ from __future__ import annotations
 import base64
 import io
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from PIL import Image
 
 from h3sim.transport import LinkProfile
 from h3sim.values.units import mbps, ms
+from validation.http2_site import Order
 from validation.sites.errors import CALIBRATION, measured_times
 from validation.sites.link import LINKS, Direction
 from validation.sites.load import speed_index
 from validation.sites.measuring import N_LOADS, measurements
 from validation.sites.packages import Part, all_sites
+from validation.two_orders import change, rows_measured
 
 
 class TestList:
@@ -48,6 +50,19 @@ class TestMeasurements:
 
     def test_the_calibration_names_the_links(self) -> None:
         assert all(f'"{link}"' in CALIBRATION.read_text("utf-8") for link in LINKS)
+
+
+class TestOrders:
+    def test_each_site_to_develop_on_is_measured_as_often_under_either_order(self) -> None:
+        names = {site.name for site in all_sites() if site.part == Part.DEVELOP}
+        counts = Counter((row["site"], row["order"]) for row in rows_measured())
+        assert {site for site, _ in counts} <= names
+        assert {order for _, order in counts} == {Order.PRIORITY, Order.TURNS}
+        assert len(set(counts.values())) == 1
+
+    def test_a_change_is_that_of_the_medians(self) -> None:
+        times = {"priority": {"fcp_ms": 200.0}, "turns": {"fcp_ms": 250.0}}
+        assert change(times, "fcp_ms") == 25.0
 
 
 class TestDirection:

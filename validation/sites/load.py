@@ -1,6 +1,7 @@
 """One cold load of a URL in a fresh headless Chromium: paints, load event, and what it recorded.
 
-`python -m validation.sites.load URL FLAG OUT WHAT` is run inside a network namespace. WHAT is
+`python -m validation.sites.load URL FLAG OUT WHAT` is run inside a network namespace, or on a
+server of this machine. WHAT is
 "times" (paints and the load event, nothing that costs the page time), "frames" (screenshots too,
 for SpeedIndex), "har" (the events and texts of which a HAR is made) or "trace" (a Chrome trace).
 """
@@ -15,13 +16,13 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 from PIL import Image
 
 from h3sim.importers.chromium.browser import DevTools, find_chromium, running_chromium
 from h3sim.importers.media_queries import HEIGHT_PX, WIDTH_PX
-from validation.sites.link import HOST
 
 _QUIET_S, _SETTLE_S, _LATE_S, _LIMIT_S = 0.6, 1.2, 8.0, 120.0
 _CATEGORIES = {
@@ -50,7 +51,8 @@ _RESULT = """(() => {
 
 def load(url: str, flag: str, what: str) -> dict[str, Any]:
     """Return the times of one load, in ms since navigation start, and what else *what* asks for."""
-    flags = (flag, "--no-proxy-server", f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {HOST}")
+    only = f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {urlsplit(url).hostname}"
+    flags = (flag, "--no-proxy-server", only)
     with (
         running_chromium(find_chromium(), local_only=False, flags=flags) as address,
         DevTools(address) as devtools,
