@@ -142,6 +142,9 @@ def send_orders(path: str | Path, *, trace: int | None = None) -> Iterator[SendO
         yield from (_order_of_server(log, log.server, ms(wait_ms)) for wait_ms in waits_ms)
         return
     assert log.client is not None  # noqa: S101 - one of them has frames
+    if log.client.is_multipath:
+        message = "is a client's log of multipath QUIC: the order of sending is in the server's"
+        raise InputError.at("", message, str(path))
     arrivals = _client_arrivals(log, log.client)
     yield from (_order_of_arrivals(arrivals, ms(wait_ms)) for wait_ms in WAITS_MS)
 

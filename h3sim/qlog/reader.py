@@ -38,7 +38,7 @@ _HEADERS_FRAME_TYPES = ("headers", "header")
 
 _PATH_STEP = MAX_VARINT + 1
 """Distance of the keys of equal packet numbers on two paths of a multipath connection."""
-_PATH_ACKS = ("path_ack", "mp_ack", "ack_mp")
+PATH_ACKS = ("path_ack", "mp_ack", "ack_mp")
 """Names of an ACK of the packets of one path, in the versions of draft-ietf-quic-multipath."""
 _MAX_LOST_IN_A_ROW = 10_000
 _MAX_MISSING = 1_000_000
@@ -53,9 +53,6 @@ class VantagePoint:
     packet is its number plus a multiple of `_PATH_STEP`; otherwise it is its number.
     """
 
-    reads_multipath = True
-    """False if a log with several sequences of packet numbers is refused."""
-
     def __init__(self, findings: Findings, clock: Clock, *, is_client: bool) -> None:
         self._findings = findings
         self.clock = clock
@@ -63,7 +60,7 @@ class VantagePoint:
         self._down_frames: tuple[str, ...] = ("stream", "reset_stream")
         """Types of the frames of downlink packets that are read."""
         self._up_frames: tuple[str, ...] = (
-            ("stream",) if is_client else ("stream", "ack", *_PATH_ACKS)
+            ("stream",) if is_client else ("stream", "ack", *PATH_ACKS)
         )
         """Types of the frames of uplink packets that are read: a server learns by ACKs what has
         arrived, a client knows."""
@@ -137,7 +134,7 @@ class VantagePoint:
             if self.is_multipath or event.path == self._path_by_number.get(number, ""):
                 return  # a duplicate, which the receiver ignores
             # A connection that migrates has one sequence of numbers (RFC 9000 § 9).
-            self.separate_paths(event.key)
+            self.separate_paths()
             number = self._key(number, event.path)
         self.packets[number] = event.at_ns
         if event.path:
@@ -164,13 +161,11 @@ class VantagePoint:
         index = int(path) if path.isdecimal() else names.setdefault(path, len(names))
         return number + _PATH_STEP * index
 
-    def separate_paths(self, key: str) -> None:
-        """Give the packets so far keys of their paths, as the entry at *key* is of another one."""
-        if not self.reads_multipath:
-            message = (
-                "is of multipath QUIC: of several sequences of packet numbers, none is the order"
-            )
-            self._findings.fatal(key, f"{message} in which the server chose what to send")
+    def separate_paths(self) -> dict[int, int]:
+        """Give the packets so far keys of their paths, as another one has appeared.
+
+        Returns their keys by number.
+        """
         self.is_multipath = True
         keys = {
             number: self._key(number, self._path_by_number.get(number, ""))
@@ -179,14 +174,15 @@ class VantagePoint:
         self.packets = {keys[number]: at_ns for number, at_ns in self.packets.items()}
         self.frames = {keys[number]: frames for number, frames in self.frames.items()}
         self.lost = {keys.get(number, number): None for number in self.lost}
+        return keys
 
     def _on_client_packet(self, event: QlogEvent) -> None:
         """Record a packet of the client: requests, limits and acknowledgements."""
         for frame_type, key, frame in self._frames(event, *self._up_frames):
-            if frame_type == "ack" or frame_type in _PATH_ACKS:
-                path = frame.get("path_id") if frame_type in _PATH_ACKS else None
+            if frame_type == "ack" or frame_type in PATH_ACKS:
+                path = frame.get("path_id") if frame_type in PATH_ACKS else None
                 if path is not None and not self.is_multipath:
-                    self.separate_paths(key)
+                    self.separate_paths()
                 self._on_ack(key, frame.get("acked_ranges", []), path)
             elif frame_type != "stream":
                 self._on_limit(event, frame_type, frame)
@@ -687,7 +683,7 @@ def _rows_of(
         return rows, 0, unseen_packets
     client, server = sides["client"], sides["server"]
     if client.is_multipath != server.is_multipath:
-        (server if client.is_multipath else client).separate_paths("")
+        (server if client.is_multipath else client).separate_paths()
     shift_ns = _shift_ns(client, server)
     if shift_ns is None:
         findings.unknown.append("when packets were sent: the two logs have different clocks")

@@ -6,7 +6,14 @@ import enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.qlog.container import Clock, Findings, QlogEvent, as_unsigned
-from h3sim.qlog.reader import VantagePoint, covered, frame_length, header_fields, read_endpoints
+from h3sim.qlog.reader import (
+    PATH_ACKS,
+    VantagePoint,
+    covered,
+    frame_length,
+    header_fields,
+    read_endpoints,
+)
 from h3sim.signals import MAX_STRICT, MAX_WEIGHT, H2Priority, Signal, StrictPriority, placeholder_id
 from h3sim.values.constants import STREAM_ID_STEP
 
@@ -63,15 +70,13 @@ _STREAM_BY_LIMIT_PARAMETER = {
 class SenderView(VantagePoint):
     """The view of an endpoint that also records the order of events, as a list of entries."""
 
-    reads_multipath = False
-
     def __init__(self, findings: Findings, clock: Clock, *, is_client: bool) -> None:
         super().__init__(findings, clock, is_client=is_client)
         self.entries: list[Entry] = []
         self._down_frames = ("stream", "reset_stream")
         if is_client:  # learns from ACKs which requests the server had received
             self._down_frames += ("ack",)
-        self._up_frames = ("stream", "ack", "path_ack", "max_data", "max_stream_data")
+        self._up_frames = ("stream", "ack", *PATH_ACKS, "max_data", "max_stream_data")
         self._unacked: dict[int, None] = {}
         """Packets with bytes of responses, until the client acknowledges them."""
         self._newly_acked: list[int] = []
@@ -133,6 +138,17 @@ class SenderView(VantagePoint):
         for number in covered(self.acked, self._unacked):
             del self._unacked[number]
             self._newly_acked.append(number)
+
+    def separate_paths(self) -> dict[int, int]:
+        """Give the packets of the entries so far keys of their paths, too."""
+        keys = super().separate_paths()
+        self._unacked = dict.fromkeys(keys[number] for number in self._unacked)
+        for index, entry in enumerate(self.entries):
+            if entry.kind is EntryKind.ACKED:
+                self.entries[index] = entry._replace(value=[keys[each] for each in entry.value])
+            elif entry.kind in (EntryKind.PACKET, EntryKind.LOST):
+                self.entries[index] = entry._replace(value=keys.get(entry.value, entry.value))
+        return keys
 
     def _append(self, event: QlogEvent, kind: EntryKind, stream_id: int, value: Any = None) -> None:
         self.entries.append(Entry(kind, event.at_ns, stream_id, value))

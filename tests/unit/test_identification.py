@@ -137,6 +137,35 @@ def test_what_is_sent_decides_by_hand(tmp_path: Path) -> None:
     assert "4 packets" in batches.quantum
 
 
+@pytest.mark.parametrize("side", ["server", "client"])
+def test_over_several_paths_only_the_server_s_log_has_the_order(tmp_path: Path, side: str) -> None:
+    path = server_log(tmp_path / "turns.qlog", "aa" + "bc" * 20)
+    document = json.loads(path.read_text())
+    (trace,) = document["traces"]
+    trace["vantage_point"]["type"] = side
+    numbers = [0, 0]
+    sent = [event for event in trace["events"] if event["name"] == "transport:packet_sent"]
+    for index, event in enumerate(sent):
+        # Three packets on each path in turn, which tells nothing of the streams.
+        event["path_id"] = index // 3 % 2
+        event["data"]["header"]["packet_number"] = numbers[event["path_id"]]
+        numbers[event["path_id"]] += 1
+        if side == "client":
+            event["name"] = "transport:packet_received"
+    frames = [{"frame_type": "mp_ack", "path_id": 1, "acked_ranges": [[0, 2]]}]
+    header = {"packet_type": "1RTT", "packet_number": 0}
+    name = "transport:packet_received" if side == "server" else "transport:packet_sent"
+    acked = {"time": 8.5, "name": name, "data": {"header": header, "frames": frames}}
+    trace["events"] = sorted([*trace["events"], acked], key=lambda event: event["time"])
+    path.write_text(json.dumps(document))
+    if side == "client":
+        with pytest.raises(InputError, match="the order of sending is in the server's"):
+            identify(path)
+    else:
+        found = identify(path)
+        assert (found.candidates, found.quantum) == (("round-robin",), "1 packet")
+
+
 def test_the_quantum_is_not_guessed_where_none_ends(tmp_path: Path) -> None:
     found = identify(logged(tmp_path / "load.qlog", scheme="chrome-eps-2022"))
     assert found.quantum == ""
