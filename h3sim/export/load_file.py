@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser import BROWSER_OPTIONS, BrowserMode
-from h3sim.http import SendBufferRefill
 from h3sim.load import FORMAT, Load
 from h3sim.load.configuration import LoadIdentity, LoadInputs
 from h3sim.load.load_config import LoadConfig
@@ -20,7 +19,6 @@ from h3sim.schema import open_input, parse_json, read_text
 from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import Record, keys_of, read_document, validate
 from h3sim.schema.files import DIGEST, digest_problem
-from h3sim.transport import HandshakeMode
 from h3sim.values.errors import InputError, ValidationIssue
 
 if TYPE_CHECKING:
@@ -35,6 +33,11 @@ _NO_INPUTS: Any = None
 """Default of the inputs, of documents without them."""
 _HEAD_BYTES = 1000
 """Beginning of a saved load that is read to recognize it: the format is its first key."""
+_OWN_OPTIONS = (
+    *("send_buffer_kb", "send_buffer_refill", "handshake", "header_compression", "connections"),
+    *("max_connections_per_host", "dns_ms", "cross_traffic", "time_limit_s"),
+)
+"""Options that neither page, network and profile nor scheme and browser of a load have."""
 _VERSION_KEYS = ("version", "build", DIGEST)
 """Keys that may differ between equal loads: the version of h3sim, and the digest that covers it."""
 
@@ -83,21 +86,14 @@ class LoadDocument(LoadIdentity):
         given = self.configuration or {}
         of_browser = {key: given[key] for key in BROWSER_OPTIONS if given.get(key) is not None}
         browser = LoadConfig(browser=given.get("browser", BrowserMode.REPLAY.value)).browser_model
+        own = {name: given[name] for name in _OWN_OPTIONS if given.get(name) is not None}
         return LoadConfig(
             network=self.inputs.network,
             transport_profile=self.inputs.transport_profile,
             transport=self.transport,
-            send_buffer_kb=given.get("send_buffer_kb", 0.0),
-            # `or`: the key is null if there was no buffer.
-            send_buffer_refill=given.get("send_buffer_refill") or SendBufferRefill.CONTINUOUS.value,
-            handshake=given.get("handshake", HandshakeMode.ONE_RTT.value),
             seed=self.seed or 0,  # a bad seed was reported under its own key
             browser=replace(browser, **of_browser),
-            header_compression=given.get("header_compression"),
-            connections=given.get("connections", ConnectionMode.SINGLE.value),
-            dns_ms=given.get("dns_ms"),
-            cross_traffic=given.get("cross_traffic"),
-            time_limit_s=given.get("time_limit_s"),
+            **{"connections": ConnectionMode.SINGLE.value, **own},
         )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from h3sim.browser import BROWSER_OPTIONS
 from h3sim.load.network_path import NETWORK_WITHOUT_RECORDING, is_file_key
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import format_value
@@ -29,19 +30,6 @@ _CONSTANT_RATE = "(constant rate)"
 """Pseudo-column: whether the network is a constant rate, which has neither links nor endpoints."""
 _RECORDED_PAGE = "(page of a recorded network)"
 """Pseudo-column: the page, if its recording determines rate and round-trip time."""
-_BROWSER_SETTINGS = (
-    "cpu_slowdown",
-    "preload_scanner",
-    "tight_mode",
-    "commit_ms",
-    "paint_ms",
-    "paint",
-    "image_update_ms",
-    "max_concurrent_requests",
-    "max_concurrent_requests_per_host",
-    "stylesheets_block_parser",
-    "hidden_at_ms",
-)
 _NETWORK = ("network", "network_digest")
 _ENDS = ("transport_profile", "profile_digest", *_NETWORK, _CONSTANT_RATE)
 _SCHEME = ("scheme", "scheme_digest")
@@ -92,7 +80,7 @@ DETERMINED_BY: Mapping[str, tuple[str, ...]] = {
     "send_buffer_kb": (),
     "send_buffer_refill": ("send_buffer_kb",),
     "browser": (),
-    **dict.fromkeys(_BROWSER_SETTINGS, ("browser",)),
+    **dict.fromkeys(BROWSER_OPTIONS, ("browser",)),
     "header_compression": (),
     "table_bytes": ("header_compression",),
     "blocked_streams": ("header_compression",),

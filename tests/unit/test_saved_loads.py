@@ -45,6 +45,7 @@ SETTINGS = [
     },
     {"interval_ms": 3.7, "packet_bytes": 999},
     {"network": "4g", "loss": 0.03, "header_compression": "qpack"},
+    {"network": "cable", "transport": "http1", "max_connections_per_host": 1},
 ]
 
 
