@@ -39,6 +39,7 @@ SHORT = {
 """By title of the page, the modules that print its other tables: a minute or some each."""
 LONG = {
     "Congestion controllers": ("validation.controller_drivers",),
+    "HTTP/2's windows": ("validation.http2_windows",),
     "Real stacks": ("validation.stacks --mechanisms",),
     "Trees of real servers": ("validation.trees", "validation.http2_writes"),
     "Sander 2022": ("validation.sander",),
