@@ -95,6 +95,7 @@ def drawn(page: h3sim.Page) -> Iterator[tuple[str, Any]]:
     tree = h3sim.simulate(page, scheme="firefox", **_LOSSY).plot
     yield "priority_tree-firefox", tree.priority_tree().figure
     yield "deltas", LoadPlots([load, other]).deltas().figure
+    yield "against", one.against(other)
     for fold in ("kind", "host"):
         yield f"waterfall-{fold}", one.waterfall(fold=fold).figure
     yield "page", page.plot.figure()

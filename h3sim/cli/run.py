@@ -22,6 +22,7 @@ from h3sim.export.tables import (
 from h3sim.load import describe, resolve, run_spec
 from h3sim.load.load_config import LoadConfig
 from h3sim.load.options import switch_of
+from h3sim.load.run import resolve_page
 from h3sim.metrics import SAMPLE_MS as SAMPLED_MS
 from h3sim.schema import format_value
 from h3sim.schema.fields import fields_of
@@ -113,7 +114,10 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
         record_packets=bool(options.qlog or options.trace),
         progress=progress,
     )
-    if options.plot is not None:
+    if options.diff is not None:
+        other = run_spec(resolve(options.diff, scheme, config))
+        load.plot.save_against(other, options.plot, **output.figure_style(options))
+    elif options.plot is not None:
         load.plot.save(options.plot, **output.figure_style(options))
     if options.qlog is not None:
         write_load_qlog(load, options.qlog, dialect=options.qlog_dialect)
@@ -180,6 +184,12 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
         output=(".html", ".gif"),
     ),
     common.SAMPLE_MS(is_rare=True),
+    Argument(
+        "--diff PAGE",
+        "another version of the page, to compare in --plot",
+        read=lambda name, _: resolve_page(name),
+        needs="--plot",
+    ),
     common.JSON("print the load as h3sim-load/2"),
     Argument("--order", "also show the stream id of each packet", is_rare=True),
     Argument("--multiplexing", "also show multiplexing and prioritization metrics", is_rare=True),
@@ -201,6 +211,7 @@ def _print_load(load: Load, options: Options) -> None:
       h3sim run davies-meenan --scheme rr --json > load.json && h3sim run load.json --plot load.png
       h3sim run http2rulez --client firefox --server quic-go --network 4g
       h3sim run davies-meenan --network sander-2mbps-100ms-2pct --animate hol.html
+      h3sim run shop.json --scheme chrome-eps --diff shop-preload.json --plot moved.png
     """
     width = options.width
     over = f"{load.network.name} ({load.protocol.value})"

@@ -26,10 +26,12 @@ from h3sim.reporting.output import (
     ShownFigure,
     alt_text,
     check_choice,
+    check_ending,
     check_loads,
     new_axes,
     new_figure,
     plot_methods,
+    save_figure,
     set_alt_text,
 )
 from h3sim.reporting.paper import is_narrow, paper_in
@@ -211,6 +213,54 @@ class LoadDetails:
         ax = ax or new_axes(_ROW_HEIGHT_IN * n_rows + _FRAME_HEIGHT_IN)
         set_alt_text(ax, waterfalls.draw_paired(ax, first, second, lane_labels(self.loads)))
         return ax
+
+    def against(
+        self, other: Load, *, until_ms: float | None = None, **style: Unpack[FigureStyle]
+    ) -> ShownFigure:
+        """Return a figure of the first load above *other*, with the difference of each resource.
+
+        *other* is a load of the same page or of a variant of it (`page.with_(...)`), whose
+        resources are identified by their ids. Both waterfalls have the same time axis, which ends
+        as that of `multiplexing`; colours are those of kinds.
+
+        Raises:
+            InputError: if *other* is not a load.
+        """
+        check_loads("other", [other])
+        pair = (self.loads[0], other)
+        window = window_of(pair, until_ms)
+        # Colours by kind, as resources have other numbers in variants of a page.
+        palettes = [Palette(load.page, is_by_kind=True) for load in pair]
+        n_rows = [waterfalls.n_lines(*each) for each in zip(pair, palettes, strict=True)]
+        n_rows.append(len(waterfalls.shown(waterfalls.deltas_of(*pair))))
+        heights_in = [_ROW_HEIGHT_IN * max(1, n_lines) + _AXIS_HEIGHT_IN for n_lines in n_rows]
+        heights_in.insert(2, multiplexing.height_in(palettes[0]))
+        figure = new_figure(sum(heights_in))
+        above, below, legend, differences = figure.subplots(4, height_ratios=heights_in)
+        for ax, load, palette in zip((above, below), pair, palettes, strict=True):
+            set_alt_text(ax, waterfalls.draw_waterfall(ax, load, palette, window))
+        above.set_xlabel("")
+        multiplexing.below(legend, *palettes)
+        names = lane_labels(pair)
+        names = ["the first", "the second"] if names[0] == names[1] else names
+        set_alt_text(differences, waterfalls.draw_paired(differences, *pair, names))
+        return figure
+
+    def save_against(
+        self,
+        other: Load,
+        path: str | os.PathLike[str],
+        *,
+        until_ms: float | None = None,
+        **style: Unpack[FigureStyle],
+    ) -> None:
+        """Write the figure of `against` to *path*, as `save` writes the others.
+
+        Raises:
+            InputError: if the ending is none of .png, .svg and .pdf, or it cannot be written.
+        """
+        check_ending(path)
+        save_figure(self.against(other, until_ms=until_ms, **style), path)
 
     def dependencies(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
         """Draw the dependency graph, with the chain for which the end of the load waited.

@@ -3,7 +3,7 @@
 They may import signals only. Begin with `base.py`, the contract, then `static_priority.py`.
 """
 
-from h3sim.schedulers.adapters import CheckedScheduler
+from h3sim.schedulers.adapters import CheckedScheduler, NextAdapter, NextScheduler
 from h3sim.schedulers.base import LossObserver, Quantum, Retransmit, Scheduler, SupportsRequeue
 from h3sim.schedulers.buckets import BucketScheduler
 from h3sim.schedulers.driver import DriverScheduler, close_drivers, drivers_released
@@ -31,6 +31,8 @@ __all__ = [
     "FifoScheduler",
     "LossObserver",
     "Mixed",
+    "NextAdapter",
+    "NextScheduler",
     "Orphans",
     "Quantum",
     "Queueing",

@@ -1,9 +1,10 @@
-"""Validation of custom schedulers."""
+"""Adapters for custom schedulers: validation, and a combined pick and charge."""
 
 from __future__ import annotations
 
+import copy
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from h3sim.schedulers.base import SupportsRequeue
 from h3sim.schema import format_value
@@ -92,3 +93,111 @@ open
         """Move an active stream behind the waiting ones."""
         assert isinstance(self.scheduler, SupportsRequeue)  # noqa: S101 - else nobody calls this
         self._guard.call("requeue", self.scheduler.requeue, stream_id)
+
+
+class NextScheduler(Protocol):
+    """A scheduler like `h3sim.schedulers.Scheduler`, with `next` instead of pick and charge.
+
+    Equal histories must lead to equal picks.
+    """
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Open a stream, which is not yet active."""
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Replace the signal by *signal*."""
+
+    def activate(self, stream_id: int) -> None:
+        """Activate a stream."""
+
+    def deactivate(self, stream_id: int) -> None:
+        """Deactivate a stream."""
+
+    def close(self, stream_id: int) -> None:
+        """Forget the stream."""
+
+    def next(self) -> int | None:
+        """Return the stream of this quantum, and advance; None if no stream has data."""
+
+
+class NextAdapter:
+    """A scheduler from one whose `next` picks a stream and charges it a quantum in one step.
+
+    A server picks before it knows whether there is room, and may pick again, so `pick` must not
+    change any state. Therefore a copy of *scheduler* advances on `pick`, and the original on
+    `charge`. After any other call in between, the copy is renewed. A quantum is one packet. The
+    scheduler learns neither its size nor of packets from streams that it did not pick.
+
+    >>> class RoundRing:
+    ...     def __init__(self):
+    ...         self.line = []
+    ...     def open(self, stream_id, signal): ...
+    ...     def activate(self, stream_id):
+    ...         self.line.append(stream_id)
+    ...     def next(self):
+    ...         self.line.append(self.line.pop(0))
+    ...         return self.line[-1]
+    >>> scheduler = NextAdapter(RoundRing())
+    >>> scheduler.activate(0); scheduler.activate(4)
+    >>> scheduler.pick(), scheduler.pick(), scheduler.charge(0, 1400), scheduler.pick()
+    (0, 0, None, 4)
+    """
+
+    def __init__(self, scheduler: NextScheduler) -> None:
+        self._scheduler = scheduler
+        self._ahead: NextScheduler | None = copy.deepcopy(scheduler)
+        """A copy that receives the same calls; None if it has to be made again."""
+        self._has_picked = False
+        """True if the copy has picked, and so is a quantum ahead."""
+        self._picked: int | None = None
+        """The pick of the copy, if it has picked."""
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Open the stream."""
+        for scheduler in self._targets():
+            scheduler.open(stream_id, signal)
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Forward the signal."""
+        for scheduler in self._targets():
+            scheduler.update(stream_id, signal)
+
+    def activate(self, stream_id: int) -> None:
+        """Activate the stream."""
+        for scheduler in self._targets():
+            scheduler.activate(stream_id)
+
+    def deactivate(self, stream_id: int) -> None:
+        """Deactivate the stream."""
+        for scheduler in self._targets():
+            scheduler.deactivate(stream_id)
+
+    def close(self, stream_id: int) -> None:
+        """Forget the stream."""
+        for scheduler in self._targets():
+            scheduler.close(stream_id)
+
+    def pick(self) -> int | None:
+        """Return the stream of the next quantum."""
+        if not self._has_picked:
+            if self._ahead is None:
+                self._ahead = copy.deepcopy(self._scheduler)
+            # None is cached like any other pick, so that an idle server calls `next` once.
+            self._picked, self._has_picked = self._ahead.next(), True
+        return self._picked
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """Advance by a quantum, if it belongs to the stream."""
+        # `pick` first: an earlier pick must make no difference.
+        if stream_id == self.pick():
+            self._scheduler.next()
+            # The copy advanced when it picked, so both are in step again: a deep copy is needed
+            # only after a change in between, not with every packet.
+            self._has_picked = False
+
+    def _targets(self) -> list[NextScheduler]:
+        """Return the targets of a change: the copy too, unless it is ahead."""
+        if self._has_picked:
+            # Even a pick of None may have changed the copy.
+            self._ahead, self._has_picked = None, False
+        return [self._scheduler] if self._ahead is None else [self._scheduler, self._ahead]

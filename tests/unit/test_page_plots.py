@@ -15,7 +15,7 @@ from h3sim.reporting.page_plots import kinds_of
 from h3sim.reporting.qlog_plots import delivered_curve
 from h3sim.reporting.waterfall import deltas_of, unshared
 from h3sim.values.errors import InputError
-from tests.helpers import page_of
+from tests.helpers import page_file, page_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +75,20 @@ def test_variants_of_a_page_are_matched_by_id() -> None:
     ]
     assert unshared(rows) == "only in the first: a.js"
     assert unshared(deltas_of(*reversed(loads))) == "only in the second: a.js"
+    figure = loads[0].plot.against(loads[1])
+    above, below, _, moved = figure.axes
+    assert above.get_xlim() == below.get_xlim()
+    assert "only in the first: a.js" in moved.get_xlabel()
+
+
+def test_the_command_draws_two_variants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = page_file(tmp_path, ROOT, {"id": "a.js", "kind": "script", "bytes": 3000, **LATER})
+    other = page_file(tmp_path, ROOT, name="other")
+    path = tmp_path / "moved.png"
+    assert main(["run", one, "--diff", other, "--plot", str(path)]) == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert main(["run", one, "--diff", other]) == 2
+    assert "--diff: goes only with --plot" in capsys.readouterr().err
 
 
 def log_of(folder: Path, scheme: str) -> Path:

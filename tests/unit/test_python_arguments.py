@@ -241,6 +241,7 @@ def test_a_study_that_adds_seeds_states_how_far_it_came() -> None:
         (lambda: LOAD.plot.waterfall(until_ms="x"), "until_ms"),
         (lambda: LOAD.plot.multiplexing(until_ms=float("nan")), "until_ms"),
         (lambda: LOAD.plot.figure(until_ms=-5), "until_ms"),
+        (lambda: LOAD.plot.against("rr"), "other"),
         (lambda: LOAD.plot.save(5), "path"),
         (lambda: h3sim.report(LOAD).save(None), "path"),
         (lambda: h3sim.reporting.LoadPlots(LOAD), "loads"),

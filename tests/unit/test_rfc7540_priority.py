@@ -282,5 +282,5 @@ class TestDefaultPriorities:
 
     def test_a_pushed_stream_depends_on_its_associated_stream(self) -> None:
         made = tree({A: on(None, 99), B: on(A)})
-        made.open(2, H2Priority(depends_on=A))
+        made.open_pushed(2, A)
         assert drawn(made, NAMES | {2: "pushed"}, weights=True) == "A:99(B:16 pushed:16)"

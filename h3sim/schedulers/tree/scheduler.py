@@ -22,7 +22,7 @@ from h3sim.schedulers.tree.options import (
 )
 from h3sim.schedulers.tree.server_trees import H2oTree, Nghttp2Tree
 from h3sim.schedulers.tree.shape import DependencyTree
-from h3sim.signals import ORPHANS
+from h3sim.signals import ORPHANS, H2Priority
 
 if TYPE_CHECKING:
     import networkx
@@ -227,6 +227,13 @@ class TreeScheduler:
             ValueError: if it is there already, or its weight is out of range.
         """
         self._tree.open(stream_id, signal)
+
+    def open_pushed(self, stream_id: int, associated_id: int) -> None:
+        """Add a pushed stream to the tree: below its associated stream, weight 16.
+
+        Source: RFC 7540 § 5.3.5. Raises as `open` does.
+        """
+        self._tree.open(stream_id, H2Priority(depends_on=associated_id))
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Change the weight or the parent of a node; its descendants move along.
