@@ -592,7 +592,7 @@ def text_of(kind: str, name: str) -> str:
 
 def _network_file(path: str | Path) -> Network:
     """Read a network file; of a CrUX file, easily taken for one, say which commands read it."""
-    if str(path).endswith(".json"):
+    if str(path).endswith((".json", ".json.gz")):
         message = (
             "is JSON, but a network file is TOML. A file of CrUX: `h3sim hints --networks FILE`"
             " takes it, and `h3sim import FILE -o FOLDER/` makes network files of it"

@@ -114,7 +114,7 @@ def _run_hints(options: Options) -> Any:
 def _read_networks(names: str, options: Options) -> Sequence[str] | tuple[NetworkShare, ...]:
     """Return the names of networks, possibly repeated, or those of users in a CrUX file."""
     listed = [name.strip() for name in names.split(",")]
-    files = [name for name in listed if name.endswith(".json")]
+    files = [name for name in listed if name.endswith((".json", ".json.gz"))]
     if files and len(listed) > 1:
         message = "has all users and their shares: give it alone"
         raise InputError.at(files[0], message)

@@ -27,7 +27,7 @@ _KEPT = Path("build/checking/counts.json")
 _LOADS, _BROKEN = "loads", "break a rule"
 _OVER_TCP = "over TCP"
 _TABLES = (
-    (_LOADS, "packets", "lost or dropped", "given up after a simulated hour", _BROKEN),
+    (_LOADS, "packets", "lost or dropped", "given up", _BROKEN),
     (_OVER_TCP, *LATE),
 )
 """What is said of all loads, and how many of those over TCP deliver something late, by what for."""
@@ -93,7 +93,7 @@ def _found(seed: int, other: Twin, seen: Counter[str]) -> list[str]:
     if stalls:
         return [stalls]
     if load is None:
-        seen["given up after a simulated hour"] += 1
+        seen["given up"] += 1
         return [] if theirs == GIVEN_UP else [f"twin: {theirs}, given up here"]
     trace = load.trace
     seen["packets"] += len(trace.wire)

@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import h3sim
+from h3sim.browser.capabilities import without_ignored
 from h3sim.load import resolve, run_spec
 from h3sim.page import Kind, TriggerEvent, page_from_dict
 from h3sim.page.resource import FLAGS
@@ -110,7 +111,8 @@ def checked(drawn_load: Drawn, load: h3sim.Load) -> Checked:
     ip_bytes = _IP_BYTES[drawn_load.config.transport or "quic"]
     paths = lanes(drawn_load.network, drawn_load.changes, ip_bytes)
     restarts = drawn_load.config.cc == "cubic-aioquic"
-    return Checked(drawn_load.page, load.trace, paths, _LARGEST_BYTES, restarts)
+    page = without_ignored(drawn_load.page, load.scheme.ignores)  # as the scheme's client sees it
+    return Checked(page, load.trace, paths, _LARGEST_BYTES, restarts)
 
 
 @cache

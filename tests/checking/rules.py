@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +14,7 @@ from h3sim.trace import Delivery
 
 if TYPE_CHECKING:
     from h3sim.page import Page, Resource
-    from h3sim.trace import Packet, Trace, WireRow
+    from h3sim.trace import Packet, Request, Trace, WireRow
     from tests.checking.path import FifoEventQueue
 
 __all__ = ["LATE", "RULES", "Checked", "delays", "violations"]
@@ -363,20 +363,41 @@ def requests_at_their_triggers(checked: Checked) -> Iterator[str]:
         request, found = requests.get(n), resource.discovered
         if request is None or found is None:
             continue
-        expected_ns: int | None = found.delay_ns
+        expected_ns = found.delay_ns
+        latest_ns = 0  # after that
         if found.at is TriggerEvent.TIME:
             root = next(i for i, each in enumerate(page.resources) if each.discovered is None)
             expected_ns = max(found.delay_ns, requests[root].requested_at_ns)
         elif found.by is not None and by_id[found.by] in requests:
             parent = requests[by_id[found.by]]
             fired_ns = parent.requested_at_ns
-            if found.at is not TriggerEvent.REQUEST:
+            graph = page.module_graphs.get(by_id[found.by], ())
+            if found.at is TriggerEvent.EXECUTED and graph:
+                # A module has run once all its imports have arrived and run: each runs once.
+                arrived = [
+                    _arrived_ns(page.resources[each], requests, each, rows) for each in graph
+                ]
+                fired_ns = -1 if None in arrived else max(filter(None, arrived))
+                latest_ns = sum(
+                    page.resources[each].parse_ns + page.resources[each].execute_ns
+                    for each in graph
+                )
+            elif found.at is not TriggerEvent.REQUEST:
                 of = page.resources[by_id[found.by]]
                 fired = _fired_ns(of, found.at, found.offset_bytes, rows[parent.stream_id])
                 fired_ns = -1 if fired is None else fired
             expected_ns = fired_ns + found.delay_ns
-        if request.requested_at_ns != expected_ns:
+        if not 0 <= request.requested_at_ns - expected_ns <= latest_ns:
             yield f"{resource.id} at {request.requested_at_ns}, not {expected_ns}: {found}"
+
+
+def _arrived_ns(
+    of: Resource, requests: Mapping[int, Request], resource: int, rows: Mapping[int, list[Packet]]
+) -> int | None:
+    """Return when *of*, the *resource* of that index, was complete; None if it never was."""
+    if resource not in requests:
+        return None
+    return _fired_ns(of, TriggerEvent.COMPLETE, None, rows[requests[resource].stream_id])
 
 
 def _fired_ns(

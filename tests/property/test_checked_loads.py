@@ -14,6 +14,8 @@ from tests.effort import law, scaled
 @law(40)
 @given(seed=st.integers(0, 10**9))
 @example(20963)  # no time on the way: an ACK arrives at 0
+@example(2655)  # a module that imports another one
+@example(500011)  # a client that ignores the preload
 def test_no_rule_is_broken_over_bad_links(seed: int) -> None:
     load_drawn = drawn(seed)
     load = ended(load_drawn)

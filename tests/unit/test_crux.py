@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -240,6 +241,28 @@ def test_users_of_hints_have_the_networks_by_their_shares(
     assert "none.json" in capsys.readouterr().err
     assert main(["hints", file, "--networks", f"cable,{path}"]) == 2
     assert "crux.json: has all users" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["predict", "recommend", "import"])
+def test_a_file_of_crux_as_a_page_is_refused_with_the_command_that_takes_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    arguments = ["-o", str(tmp_path / "page.json")] if command == "import" else []
+    assert main([command, str(written(tmp_path, API)), *arguments]) == 2
+    assert "`h3sim import FILE -o FOLDER/`" in capsys.readouterr().err
+
+
+def test_a_compressed_file_of_crux_has_the_same_users(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, API)
+    packed = tmp_path / "crux.json.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    shown = []
+    for each in (path, packed):
+        assert main(["predict", "creative", "--network", str(each)]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1]
 
 
 @pytest.mark.parametrize("command", ["run", "hints"])

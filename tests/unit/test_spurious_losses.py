@@ -12,7 +12,8 @@ from h3sim.page import synthetic
 from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.link_profile import LinkJitter, LinkProfile
 from h3sim.transport.network import Network
-from h3sim.transport.quic import QuicPacket
+from h3sim.transport.quic import QuicPacket, QuicSettings
+from h3sim.transport.quic.loss_detection import LossThresholds, SpuriousLosses
 from h3sim.transport.tcp.recovery import SpuriousRecovery
 from h3sim.values.errors import InputError
 from h3sim.values.units import mbps, ms
@@ -43,6 +44,25 @@ def test_a_spurious_loss_leaves_window_and_threshold_as_they_were(
     assert (controller.congestion_window, controller.ssthresh) == before
     controller.on_spurious_loss(ms(5))  # once per reduction
     assert (controller.congestion_window, controller.ssthresh) == before
+
+
+@pytest.mark.parametrize("undo", ["quiche", "episode"])
+def test_a_second_spurious_loss_of_one_flight_is_undone_like_the_first(undo: Any) -> None:
+    """To undo a reduction ends its recovery period, so that the window is reduced once more."""
+    controller = make_controller("cubic", ControllerSettings(max_datagram_bytes=1000))
+    controller.on_lost([packet(0, 0)], ms(1), 10_000, 10)  # ends slow start
+    before = controller.congestion_window
+    settings = QuicSettings(undo=undo)
+    spurious = SpuriousLosses(settings, controller, LossThresholds(settings))
+    for number, at_ns in ((20, ms(30)), (25, ms(32))):
+        lost = [packet(number, ms(2))]
+        spurious.on_lost(lost, number + 3, ms(20), at_ns, 100)
+        controller.on_lost(lost, at_ns, 10_000, 100)
+        assert controller.congestion_window < before
+        spurious.on_ack(
+            ((number + 2, number + 3), (number, number)), number + 3, ms(20), at_ns + ms(1)
+        )
+        assert controller.congestion_window == before
 
 
 @pytest.mark.parametrize("name", ["newreno", "cubic", "cubic-linux"])

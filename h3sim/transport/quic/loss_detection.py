@@ -190,4 +190,9 @@ class SpuriousLosses:
         """Have the controller undo the reduction of this episode, if the stack does."""
         if self._is_undoable and self._undo is not Undo.NONE:
             self._is_undoable = False
+            reduced = self._controller.congestion_window
             self._controller.on_spurious_loss(now_ns)
+            if self._controller.congestion_window > reduced:
+                # The recovery period is undone as well: the next loss begins another one, which
+                # may be undone, too (rollback and checkpoint in quiche's recovery/congestion).
+                self._episode_end = 0
