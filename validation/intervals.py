@@ -21,7 +21,7 @@ import h3sim
 from h3sim.advice.search import race
 from h3sim.study.design import StoppingRule
 from h3sim.study.results import Results
-from h3sim.study.statistics.intervals import METHODS, mean_interval
+from h3sim.study.statistics.intervals import mean_interval
 from h3sim.values import rng
 from tools.documented import put
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-    from h3sim.study.statistics.intervals import Method
 
 __all__ = ["CONTRASTS", "PAGES", "SPREADS", "coverage", "coverage_of", "main", "report"]
 
@@ -59,9 +58,7 @@ SPREADS: dict[str, tuple[str, Callable[[Random], float]]] = {
 """How pages or seeds differ: skewness, and a draw with mean 0 and standard deviation 1."""
 
 
-def coverage(
-    spread: str, pages: int, *, method: Method = "bootstrap-t", studies: int = _STUDIES
-) -> float:
+def coverage(spread: str, pages: int, *, studies: int = _STUDIES) -> float:
     """Return the share of 95 % intervals that cover the speedup by which studies were made.
 
     A page's speedup has its own logarithm, of standard deviation 0.2, and each of its three seeds
@@ -75,7 +72,7 @@ def coverage(
         for _ in range(pages):
             own = _TRUE_LOG + _SD * drawn(source)
             logs.append(own + math.fsum(source.gauss(0, _SEED_SD) for _ in range(_SEEDS)) / _SEEDS)
-        low, high = _ends(mean_interval(logs, method=method))
+        low, high = _ends(mean_interval(logs))
         covered += low <= _TRUE_LOG <= high
     return covered / studies
 
@@ -290,15 +287,13 @@ def report(studies: int = _STUDIES) -> str:
         (
             spread,
             skewness,
-            method,
-            *(f"{100 * coverage(spread, n, method=method, studies=studies):.1f}" for n in PAGES),
+            *(f"{100 * coverage(spread, n, studies=studies):.1f}" for n in PAGES),
         )
         for spread, (skewness, _) in SPREADS.items()
-        for method in METHODS
     ]
-    headers = ("logarithms of pages", "skewness", "interval", *(f"{n} pages" for n in PAGES))
+    headers = ("logarithms of pages", "skewness", *(f"{n} pages" for n in PAGES))
     title = f"% of {studies:,} intervals of 95 % that cover\n\n"
-    align = ("left", "right", "left", *["right"] * len(PAGES))
+    align = ("left", "right", *["right"] * len(PAGES))
     return title + tabulate(rows, headers, disable_numparse=True, colalign=align)
 
 

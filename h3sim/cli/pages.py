@@ -240,51 +240,22 @@ def _with_changes(page: Page, changes: Iterable[Callable[[Page], Page]]) -> Page
 
 
 def _with_setting(page: Page, text: str) -> Page:
-    key, value, what = _read_setting(text, "--set", "KEY=VALUE@WHAT")
+    key, value, what = _read_setting(text)
     for index in transforms.selected(page, what):
         page = page.with_(page.resources[index].id, **{key: value})
     return page
 
 
-def _with_later_changes(page: Page, texts: list[str]) -> Page:
-    """Change states after some time: each text is KEY=VALUE@MS@WHAT."""
-    return _with_changes(page, (partial(_add_priority_change, text=text) for text in texts))
-
-
-def _add_priority_change(page: Page, text: str) -> Page:
-    """Return the page with a later change of priority."""
-    form = "KEY=VALUE@MS@WHAT"
-    key, value, rest = _read_setting(text, "--later", form)
-    after_ms, _, what = rest.partition("@")
-    try:
-        when = {"at": "time", "delay_ms": float(after_ms)}
-    except ValueError:
-        raise _malformed_setting("--later", form, text) from None
-    rows = page.to_dict()["resources"]
-    for index in transforms.selected(page, what):
-        before = rows[index].get("priority_changes", [])
-        changes = [*before, {"when": when, key: value}]
-        page = page.with_(page.resources[index].id, priority_changes=changes)
-    return page
-
-
-def _read_setting(text: str, option: str, form: str) -> tuple[str, Any, str]:
-    """Return key, value and resources of a setting like KEY=VALUE@WHAT.
-
-    A value is JSON, or text if it is not valid JSON.
-    """
+def _read_setting(text: str) -> tuple[str, Any, str]:
+    """Return key, value and resources of KEY=VALUE@WHAT; a value is JSON, or else text."""
     key, sign, rest = text.partition("=")
     value, at, what = rest.partition("@")
     if not (sign and at and what):
-        raise _malformed_setting(option, form, text)
+        raise InputError.at("--set", f"must be KEY=VALUE@WHAT, is {text!r}")
     try:
         return key, json.loads(value), what
     except ValueError:
         return key, value, what
-
-
-def _malformed_setting(option: str, form: str, text: str) -> InputError:
-    return InputError.at(option, f"must be {form}, is {text!r}")
 
 
 def _with_preloads(page: Page, names: list[str]) -> Page:
@@ -313,11 +284,6 @@ _RESOURCE_TRANSFORMS: dict[str, tuple[Callable[[Page, list[str]], Page], str]] =
         _with_settings,
         "KEY=VALUE@WHAT: set a key of the page file, e.g. fetchpriority=high@hero.jpg; null"
         " removes it",
-    ),
-    "--later": (
-        _with_later_changes,
-        "KEY=VALUE@MS@WHAT: change visible, hidden or fetchpriority after MS, e.g."
-        " fetchpriority=high@500@hero.jpg",
     ),
     "--cached": (transforms.with_cached, "serve these from the browser's cache (fresh)"),
     "--revalidated": (transforms.with_revalidated, "revalidate these in the browser's cache (304)"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from h3sim.cli import common, output
 from h3sim.cli.command import FAILED, Argument, Options, call_with, command
 from h3sim.papers import report
-from h3sim.papers.experiments import experiment_names, load_experiment, page_files
+from h3sim.papers.experiments import load_experiment, page_files
 from h3sim.papers.figures import draw_all
 from h3sim.papers.reproduce import chosen_experiments, reproduce
 from h3sim.values.errors import InputError
@@ -23,17 +23,6 @@ if TYPE_CHECKING:
 
 
 _MINUTE_S = 60
-
-
-def _print_list(options: Options) -> int:
-    """Print all experiments and the reductions of their quick variants."""
-    rows = []
-    for name in experiment_names():
-        experiment = load_experiment(name)
-        rows.append((name, experiment.title, str(experiment.quick)))
-    headers = ("experiment", "description", "quick variant")
-    print(Table(headers, rows).to_text(options.width))
-    return 0
 
 
 def _print_plan(options: Options) -> int:
@@ -91,8 +80,7 @@ def _print_judgement(judgement: Judgement, width: int | None) -> None:
 
 
 def _check_names(options: Options) -> None:
-    if not options.list:
-        chosen_experiments(options.names or [])
+    chosen_experiments(options.names or [])
 
 
 def _read_pages(pages: str, _: Options) -> str:
@@ -114,11 +102,10 @@ def _make_figures_folder(folder: str, _: Options) -> str:
     "reproduce",
     Argument(
         "NAME",
-        "experiments, findings, papers (such as marx-2019), or all (see --list)",
+        "experiments, findings, papers (such as marx-2019), or all (see `h3sim list experiments`)",
         dest="names",
         nargs="*",
     ),
-    Argument("--list", "list the experiments"),
     Argument(
         "--full", "use all pages, and as many seeds as the paper had runs (hours; default: minutes)"
     ),
@@ -148,7 +135,6 @@ def _make_figures_folder(folder: str, _: Options) -> str:
 each finding with the figures behind it.
 
 examples:
-  h3sim reproduce --list
   h3sim reproduce marx-2019-table-2
   h3sim reproduce marx-2019
   h3sim reproduce marx-7 koshiba-2016 --figures figures --format pdf
@@ -156,14 +142,13 @@ examples:
   h3sim reproduce all --full --dry-run
   h3sim reproduce sander-2022-fig-6 --full --pages web:2015-2019 --store papers.db
 
-`h3sim list findings` lists the findings; all experiments that they need are run. The store keeps
+`h3sim list experiments` and `h3sim list findings` list them; all experiments that findings need are
+run. The store keeps
 every finished load; if interrupted, run the same command again to resume.
 """,
 )
 def _run_reproduce(options: Options) -> int:
     """Reproduce the findings that the options name; return the exit code."""
-    if options.list:
-        return _print_list(options)
     if options.dry_run:
         return _print_plan(options)
     done: Reproduction = call_with(reproduce, options, progress=options.progress or False)

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from h3sim.study.columns import Columns
     from h3sim.study.statistics.contrasts import Correction
     from h3sim.study.statistics.correlation import Correlation
-    from h3sim.study.statistics.intervals import Method
     from h3sim.study.statistics.medians import RelativeRow
     from h3sim.study.statistics.pairs import How
     from h3sim.study.statistics.ranks import Ranks
@@ -163,7 +162,6 @@ class Results(StudyRows, RichDisplay):
         by: Sequence[str] = (),
         pool: Sequence[str] = (),
         confidence: float = 0.95,
-        interval: Method = "bootstrap-t",
         correction: Correction = "holm",
         seed: int = 0,
     ) -> Rows[Any]:
@@ -200,7 +198,7 @@ class Results(StudyRows, RichDisplay):
         >>> row.baseline_mean, row.mean, row.difference
         (200.0, 100.0, -100.0)
         """
-        options: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
+        options: dict[str, Any] = {"confidence": confidence, "seed": seed}
         options |= {
             "correction": correction,
             "value": value,

@@ -245,14 +245,6 @@ class TestTransformOnTheCommandLine:
             (["--set", "fetchpriority=high@hero.jpg"], {"fetchpriority": "high"}),
             (["--set", "bytes=5@image", "--preload", "image"], {"bytes": 5, "preload": True}),
             (["--set", "viewport=null@hero.jpg"], {"viewport": None}),
-            (
-                ["--later", "fetchpriority=low@500@hero.jpg"],
-                {
-                    "priority_changes": [
-                        {"when": {"at": "time", "delay_ms": 500}, "fetchpriority": "low"}
-                    ]
-                },
-            ),
         ],
     )
     def test_it_does_what_python_does(
@@ -267,11 +259,11 @@ class TestTransformOnTheCommandLine:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         wrong = ["--set", "fetchpriority", "--set", "colour=1@image", "--set", "bytes=-1@image"]
-        wrong += ["--later", "visible=true@soon@image", "--preconnect", "cdn", "--preload", "nope"]
+        wrong += ["--preconnect", "cdn", "--preload", "nope"]
         target = str(tmp_path / "x.json")
         assert main(["transform", "davies-meenan", *wrong, "-o", target]) == 2
         errors = capsys.readouterr().err
-        for word in ("KEY=VALUE@WHAT", "colour", "bytes", "soon", "cdn", "nope"):
+        for word in ("KEY=VALUE@WHAT", "colour", "bytes", "cdn", "nope"):
             assert word in errors
 
     def test_two_versions_are_compared_by_their_paints(

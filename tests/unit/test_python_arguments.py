@@ -136,8 +136,8 @@ def test_a_sensitivity_names_a_wrong_argument_and_takes_numbers_of_numpy() -> No
 
 
 def test_statistics_report_every_error() -> None:
-    call = lambda: RESULTS.compare("x", value="ms", confidence=9, interval="z", seed=-1)  # noqa: E731
-    assert keys_of(call) == ["confidence", "interval", "seed", "value", "baseline"]
+    call = lambda: RESULTS.compare("x", value="ms", confidence=9, seed=-1)  # noqa: E731
+    assert keys_of(call) == ["confidence", "seed", "value", "baseline"]
     assert keys_of(lambda: RESULTS.power(-1, baseline="x", level=2)) == [
         "speedup",
         "level",

@@ -244,7 +244,7 @@ def test_every_error_of_a_command_is_reported_in_a_line(
 
 
 def test_the_command_lists_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "--list", "--no-truncate"]) == 0
+    assert main(["list", "experiments", "--no-truncate"]) == 0
     lines = capsys.readouterr().out.splitlines()[2:]
     assert [line.split()[0] for line in lines] == [*experiment_names()]
 

@@ -233,11 +233,6 @@ def test_a_studentized_interval_of_many_normal_values_is_that_of_student() -> No
     assert mean_interval(values) == pytest.approx(expected, abs=0.01)
 
 
-def test_an_interval_that_is_not_known_is_reported() -> None:
-    with pytest.raises(InputError, match="interval: must be bootstrap-t or bca, is 'z'"):
-        FAST.compare("rr", value="ms", interval="z")
-
-
 def test_loads_of_the_baseline_that_no_axis_distinguishes_are_refused() -> None:
     # Over two networks of one name, say: each pair would meet the baseline of the second.
     one, two = (results_of({("p", "rr", 0): 100.0 * n, ("p", "x", 0): 50.0 * n}) for n in (1, 2))

@@ -7,15 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from h3sim.load.options import LEVEL, SEED
-from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.values import Choice
 from h3sim.study import pairing
 from h3sim.study.pairing import columns_of
 from h3sim.study.statistics.intervals import (
-    METHODS,
     MIN_CLUSTERS,
     IntervalOf,
-    Method,
     mean_interval,
     ratio_end,
     scipy_stats,
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
 
 _SMALL_WIN, _LARGE_WIN = 0.05, 0.25
 """A speedup counts as a win beyond these (Sander 2022 § 5)."""
-_METHOD = Predicate(" or ".join(METHODS), lambda value: isinstance(value, str) and value in METHODS)
 
 
 class SchemeRow(NamedTuple):
@@ -167,7 +164,6 @@ def compare_schemes(
     how: How | None = None,
     pool: Sequence[str] = (),
     confidence: float = 0.95,
-    interval: Method = "bootstrap-t",
     correction: Correction = "holm",
     seed: int = 0,
 ) -> Rows[Any]:
@@ -184,8 +180,7 @@ def compare_schemes(
     is "difference" for metrics that can be 0, such as blocked bytes or losses, because a value of 0
     has no ratio to another; all other metrics and columns are compared by ratios.
 
-    - Interval: of the mean, by `mean_interval`: the studentized bootstrap
-      over clusters, or with *interval* "bca" the bias-corrected and accelerated one.
+    - Interval: of the mean, by `mean_interval`: the studentized bootstrap over clusters.
     - Test: Wilcoxon's signed ranks, two-sided; it assumes differences symmetric about their median.
       Zeros are ranked and half of their ranks counted on either side, where Pratt 1959 drops them:
       p is conservative. Corrected for the number of schemes: see `corrected`.
@@ -202,9 +197,7 @@ def compare_schemes(
     """
     columns = columns_of(results, value)
     with ErrorCollector() as errors:
-        interval_of = errors.collect(
-            "", lambda: _interval(confidence, interval, seed, how, correction)
-        )
+        interval_of = errors.collect("", lambda: _interval(confidence, seed, how, correction))
         errors.collect("", lambda: check_pooled(columns, over=SCHEME, pool=pool, **_OF_TABLES))
         errors.collect("", lambda: check_columns(columns, value=value, baseline=baseline))
     pairs = pairs_over(columns, SCHEME, baseline, value)
@@ -238,7 +231,6 @@ def compare_over(
     by: Sequence[str] = (),
     pool: Sequence[str] = (),
     confidence: float = 0.95,
-    interval: Method = "bootstrap-t",
     correction: Correction = "holm",
     seed: int = 0,
 ) -> Rows[Any]:
@@ -260,9 +252,7 @@ def compare_over(
     """
     columns = columns_of(results, value, over, *(by if isinstance(by, list | tuple) else ()))
     with ErrorCollector() as errors:
-        interval_of = errors.collect(
-            "", lambda: _interval(confidence, interval, seed, how, correction)
-        )
+        interval_of = errors.collect("", lambda: _interval(confidence, seed, how, correction))
         errors.collect("", lambda: _check_over(over))
         values = {"value": value} if baseline is None else {"value": value, "baseline": baseline}
         errors.collect("", lambda: check_columns(columns, **values, over=over))
@@ -356,20 +346,16 @@ def _refusal(row: SchemeRow | DifferenceRow, cluster: str) -> str:
     return f"{clusters}: an interval takes {MIN_CLUSTERS} or more"
 
 
-def _interval(
-    confidence: object, method: object, seed: object, how: object, correction: object
-) -> IntervalOf:
+def _interval(confidence: object, seed: object, how: object, correction: object) -> IntervalOf:
     """Return the function that estimates intervals, after checking its and the other arguments."""
     typed: dict[str, Any] = {
         "confidence": (LEVEL, confidence),
-        "interval": (_METHOD, method),
         "seed": (SEED, seed),
     }
     typed |= {"how": (HOW, how), "correction": (_CORRECTIONS, correction)}
     valid = check_arguments(InputError, **typed)
     return partial(
         mean_interval,
-        method=valid["interval"],
         confidence=valid["confidence"],
         seed=valid["seed"],
     )

@@ -1,27 +1,23 @@
-"""Confidence intervals of means: the studentized bootstrap, BCa and Student's."""
+"""Confidence intervals of means: the studentized bootstrap, and Student's."""
 
 from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from h3sim.values.errors import InputError, needing_extra
+from h3sim.values.errors import needing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-Method: TypeAlias = Literal["bootstrap-t", "bca"]
 IntervalOf: TypeAlias = "Callable[[list[float]], tuple[float, float] | tuple[None, None]]"
-METHODS: tuple[Method, ...] = get_args(Method)
 MIN_CLUSTERS = 3
 """Fewest clusters for an interval: the spread of fewer is practically unknown."""
 _MIN_STUDENTIZED_VALUES = 5
 """Fewest values for a studentized interval: with fewer, resamples without spread dominate."""
 _MIN_RESAMPLES = 9_999
 """(n + 1) times a tail is a whole number for the usual levels (Davison and Hinkley 1997, § 5.2)."""
-_BCA_RESAMPLES = 2_000
-"""Bootstrap samples of a BCa interval."""
 _MAX_RESAMPLES = 99_999
 """Bootstrap samples of a studentized interval, at most, however small its tails are."""
 _MIN_RESAMPLES_PER_TAIL = 20
@@ -36,40 +32,32 @@ def mean_interval(
     values: Sequence[float],
     confidence: float = 0.95,
     *,
-    method: Method = "bootstrap-t",
     seed: int = 0,
 ) -> tuple[float, float] | tuple[None, None]:
     """Return the confidence interval of the mean of *values*; None for fewer than three.
 
-    "bootstrap-t" studentizes each resample, so that intervals of skewed values extend farther on
+    The bootstrap studentizes each resample, so that intervals of skewed values extend farther on
     the long side (Efron 1982; Hall 1988; Davison and Hinkley 1997, § 5.2; Hesterberg 2015, § 5,
     compares it with others). It assumes independent draws from one distribution with finite
     variance; `docs/studies.md` lists its coverage by number and skewness of values. For three or
     four values, or if nearly all are equal so that many resamples have no spread, it falls back to
     Student's interval, which assumes normality.
 
-    "bca" is the bias-corrected and accelerated bootstrap (Efron 1987), too short for few values.
-
     Raises:
-        InputError: if the method is unknown.
         MissingExtraError: if scipy is not installed.
 
     >>> [round(end, 2) for end in mean_interval([0.1, 0.2, 0.3, 0.2, 1.1])]
     [0.08, 2.21]
     """
-    if method not in METHODS:
-        raise InputError.at("interval", f"must be {' or '.join(METHODS)}, is {method!r}")
     if len(values) < MIN_CLUSTERS:
         return None, None
-    # Without spread each resample would be 0 / 0, and so would BCa's acceleration.
+    # Without spread each resample would be 0 / 0.
     if len(set(values)) == 1:
         return values[0], values[0]
-    stats = scipy_stats()
-    import numpy as np  # lazy: installed with scipy
+    scipy_stats()  # numpy is installed with it
+    import numpy as np  # lazy
 
     sample = np.asarray(values, dtype=float)
-    if method == "bca":
-        return _bca_interval(stats, sample, confidence, seed)
     is_small = len(sample) < _MIN_STUDENTIZED_VALUES
     tails = None if is_small else _studentized_tails(sample, confidence, seed)
     if tails is None:
@@ -137,21 +125,6 @@ def _studentized_tails(values: Any, confidence: float, seed: int) -> tuple[float
     low, high = float(ordered[n_beyond - 1]), float(ordered[-n_beyond])
     # Infinite if the resamples without spread reach the tail: then Student's interval is used.
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
-
-
-def _bca_interval(stats: Any, values: Any, confidence: float, seed: int) -> tuple[float, float]:
-    """Return a bias-corrected and accelerated bootstrap interval of the mean."""
-    import numpy as np
-
-    interval = stats.bootstrap(
-        (values,),
-        np.mean,
-        n_resamples=_BCA_RESAMPLES,
-        confidence_level=confidence,
-        method="BCa",
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
-    return float(interval.low), float(interval.high)
 
 
 def scipy_stats() -> Any:
