@@ -105,16 +105,23 @@ def finished_ms(load: Load) -> dict[int, float]:
     return {timing.stream_id: timing.finished_ms for timing in load.timings}
 
 
-_KINDS = "a number|a whole number|an object|text|true or false|a list"
-_WORDS = re.compile(rf"must (?:not be negative|be (?:{_KINDS})\b[^\n]*?), is ")
+_WORDS = re.compile(r"(?<=: )(?:[^:\n\[\]'`=.]|\.\d)*?, is (?=[^\n]*$)", re.M)
+_NUMBER = re.compile(r"\d[\d,.]*(?:e[+-]\d+)?(?<![,.])")
 
 
 def unworded(lines: Iterable[object]) -> list[str]:
-    """Return errors of single values with place and value, but without the words of common checks.
+    """Return errors of single values with place, limits and value, but without words of the check.
 
-    `tests/unit/test_load_options.py` owns the words.
+    Both sides of a comparison go through it. `tests/unit/test_load_options.py` owns the words.
 
     >>> unworded(["f.toml: rtt_ms: must be a number, is 'fast'", "up: is missing"])
     ["f.toml: rtt_ms: is 'fast'", 'up: is missing']
+    >>> unworded(["loss: must be at least 0 and less than 1 (0.02 is 2 %), is 1"])
+    ['loss: 0 1, is 1']
     """
-    return [_WORDS.sub("is ", str(line)) for line in lines]
+    return [_WORDS.sub(_limits, str(line)) for line in lines]
+
+
+def _limits(words: re.Match[str]) -> str:
+    numbers = " ".join(_NUMBER.findall(re.sub(r"\(.*?\)", "", words[0])))
+    return f"{numbers}, is " if numbers else "is "

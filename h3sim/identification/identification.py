@@ -365,6 +365,9 @@ def _quantum_bytes(runs: list[tuple[int, int, int]]) -> int | None:
 _LEAST_SAVED = 0.7
 """The share of the code length of chance that a mechanism must save, chosen on half of the loads of
 `validation.identified`."""
+_MOST_MISSED, _MOST_MISSED_BY_SERVER = 0.05, 0.025
+"""The share of picks, and of changes of stream, that a mechanism may leave unexplained; less
+in a server's log, whose times are exact. Chosen on the same half."""
 _PROMISING = 0.4
 """Mechanisms that explain less than this share of the best one's picks are not tried further."""
 _FEW_MECHANISMS = 4
@@ -521,8 +524,13 @@ class _Comparison:
 
     def is_named(self, scored: _Scored) -> bool:
         """Return whether a mechanism may be named: it explains all, or far more than chance."""
-        if all(scored.hits[pick.choice] for pick in self.contested):
+        missed = [pick.is_change for pick in self.contested if not scored.hits[pick.choice]]
+        if not missed:
             return True
+        if len(missed) >= FEW_PICKS:
+            most = _MOST_MISSED_BY_SERVER if self._is_server else _MOST_MISSED
+            if len(missed) > most * len(self.contested) or sum(missed) > most * self.n_changes:
+                return False
         return self.saved(scored) >= _LEAST_SAVED
 
     def saved(self, scored: _Scored) -> float:
@@ -751,9 +759,9 @@ def identify(path: str | Path, *, trace: int | None = None) -> Identification:
 
     Each mechanism that h3sim ships predicts every pick of the log from the ones before it. Of a
     qlog with both ends' logs the server's is used; *trace* selects one log of several, from 1 on.
-    Mechanisms between which the log does not decide are all named. None is named that leaves more
-    picks unexplained than a twentieth of the changes of stream (a tenth in a client's log), or that
-    explains these changes no better than chance.
+    Mechanisms between which the log does not decide are all named. None is named that leaves four
+    picks unexplained that are more than a fortieth of all, or of the changes of stream (a twentieth
+    in a client's log), or that explains these changes hardly better than chance.
 
     Raises:
         InputError: if the file cannot be read, or listing the mistakes in it.

@@ -260,7 +260,7 @@ def chosen_experiments(names: Iterable[str]) -> list[str]:
             selected.update(experiment_names())
         elif name in studies_by_finding:
             selected.update(studies_by_finding[name])
-        elif of_paper := [each for each in list_findings() if paper_of(each.source) == name]:
+        elif name and (of_paper := [f for f in list_findings() if paper_of(f.source) == name]):
             selected.update(study for finding in of_paper for study in finding.studies)
             selected.update(each for each in experiment_names() if each.startswith(f"{name}-"))
         else:

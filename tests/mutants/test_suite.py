@@ -196,7 +196,8 @@ def name_of(row: Any) -> str:
 def test_the_suite_names_the_law_that_a_mutant_breaks(row: Any) -> None:
     # No time is spent on a shorter example here.
     unshortened = settings(usual_settings(), phases=[Phase.generate])
-    check_law(row.message(row.complete), row.law, settings=unshortened)
+    fewer = unshortened if IS_THOROUGH else settings(unshortened, max_examples=10)
+    check_law(row.message(row.complete), row.law, settings=fewer)
     mutant = row.message(row.mutant)
     error = error_of(mutant, row.law, unshortened)
     assert error is not None
@@ -207,7 +208,7 @@ def test_the_suite_names_the_law_that_a_mutant_breaks(row: Any) -> None:
             run_as_test(error, mutant.new)
         run_as_test(error, row.message(row.complete).new)
     # `check_scheduler` names the first broken law: a few examples break none of those before.
-    few = unshortened if IS_THOROUGH else settings(unshortened, max_examples=10)
+    few = unshortened if IS_THOROUGH else settings(unshortened, max_examples=5)
     earlier = itertools.takewhile(lambda law: law is not row.law, Law)
     mutant = quickly(mutant, row.law)
     assert {broken_law(mutant, law, few) for law in earlier} <= {None, row.law}

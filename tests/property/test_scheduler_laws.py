@@ -50,6 +50,7 @@ def of_full_packets(history: History) -> Any:
 RISING = event_scripts(st.just(H2Priority()), rising=True).map(of_full_packets)
 
 
+@pytest.mark.usefixtures("fewer_histories")
 @parametrize_with_checks(map(candidate_of_kind, SchedulerKind))
 def test_every_mechanism_keeps_every_law_under_its_claims(scheduler: Any, check: Any) -> None:
     check(scheduler)

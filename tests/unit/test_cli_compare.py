@@ -16,7 +16,7 @@ from h3sim.study import Results
 from h3sim.study.compare import SeedComparisonRow
 from h3sim.study.statistics.contrasts import NO_SEED_MATTERS, compare_schemes
 from h3sim.study.statistics.intervals import mean_interval
-from tests.helpers import page_file
+from tests.helpers import page_file, unworded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -376,7 +376,7 @@ def test_options_that_do_not_go_together_are_reported(
     capsys: pytest.CaptureFixture[str], options: tuple[str, ...], complaint: str
 ) -> None:
     assert main(["compare", "davies-meenan", *options]) == 2
-    assert complaint in capsys.readouterr().err
+    assert unworded([complaint])[0] in unworded([capsys.readouterr().err])[0]
 
 
 def test_versions_of_a_page_are_compared_with_the_first_scheme_by_scheme(
@@ -459,7 +459,7 @@ def test_any_metric_can_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
     lost = h3sim.simulate("davies-meenan", scheme="rr", network="wifi-lossy").packets.lost
     # Nothing was painted, as no page was computed.
     assert tables["metrics requested"]["rr"][:2] == [str(lost), "-"]
-    with pytest.raises(h3sim.values.errors.UnknownNameError, match="did you mean packets_lost"):
+    with pytest.raises(h3sim.values.errors.UnknownNameError, match="packets_lost"):
         h3sim.compare("davies-meenan", metrics=["packets_lots"])
     assert main(["compare", "creative", "--metric", "packets_lots,hol_bites"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2

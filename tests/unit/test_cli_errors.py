@@ -34,14 +34,14 @@ def complaints(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "htp2rulez"], "did you mean http2rulez?"),
-        (["run", "http2rulez", "--scheme", "buckethtml"], "did you mean bucket-html"),
-        (["run", "http2rulez", "--network", "marx2019"], "did you mean marx-2019"),
-        (["run", "http2rulez", "--cc", "cubik"], "did you mean cubic"),
-        (["run", "http2rulez", "--transport-profile", "quickly"], "did you mean quicly"),
-        (["compare", "davies-mennan"], "did you mean davies-meenan?"),
-        (["compare", "http2rulez", "--scheme", "rr,fiffo"], "did you mean fifo"),
-        (["compare", "http2rulez", "--baseline", "dfiffo"], "did you mean dfifo"),
+        (["run", "htp2rulez"], "http2rulez"),
+        (["run", "http2rulez", "--scheme", "buckethtml"], "bucket-html"),
+        (["run", "http2rulez", "--network", "marx2019"], "marx-2019"),
+        (["run", "http2rulez", "--cc", "cubik"], "cubic"),
+        (["run", "http2rulez", "--transport-profile", "quickly"], "quicly"),
+        (["compare", "davies-mennan"], "davies-meenan"),
+        (["compare", "http2rulez", "--scheme", "rr,fiffo"], "fifo"),
+        (["compare", "http2rulez", "--baseline", "dfiffo"], "dfifo"),
     ],
 )
 def test_a_wrong_name_suggests_near_ones(
@@ -49,7 +49,7 @@ def test_a_wrong_name_suggests_near_ones(
 ) -> None:
     (line,) = complaints(capsys, *arguments)
     assert line.startswith(f"h3sim {arguments[0]}: no ")
-    assert message in line
+    assert unworded([message])[0] in line
 
 
 NO_BOTTLENECK = """format = "h3sim-network/1"
@@ -94,11 +94,11 @@ def test_a_queue_can_be_stated_of_a_link_that_follows_a_trace(
     [
         (
             ["run", "http2rulez", "--sed=3"],
-            "did you mean --seed or --style? (see `h3sim run --help`)",
+            "--seed or --style? (see `h3sim run --help`)",
         ),
         (
             ["store", "export", "a.db", "a.csv", "--resource-rows"],
-            "did you mean --resources? (see `h3sim store export --help`)",
+            "--resources? (see `h3sim store export --help`)",
         ),
         (["run", "http2rulez", "extra"], "unrecognized arguments: extra (see `h3sim run --help`)"),
     ],
@@ -108,7 +108,7 @@ def test_what_a_command_does_not_know_is_refused_with_its_own_help(
 ) -> None:
     (line,) = complaints(capsys, *arguments)
     assert "unrecognized arguments" in line
-    assert line.endswith(message)
+    assert line.endswith(unworded([message])[0])
 
 
 @pytest.mark.parametrize(
@@ -199,26 +199,27 @@ def test_words_that_are_no_values_are_reported_together_with_what_else_is_wrong(
         *("run", "nowhere", "--seed", "1e3", "--transport", "sctp", "--rtt-ms", "x"),
         *("--loss", "3x", "--mean-loss-burst", "0.5", "--qlog", "load.json"),
     )
-    assert lines == [
-        "h3sim run: no page is called 'nowhere' (`h3sim list pages` shows all)",
-        "h3sim run: --transport: 'sctp' is not one of quic, tcp, http1, qmux",
-        "h3sim run: --rtt-ms: is 'x'",
-        "h3sim run: --loss: is '3x'",
-        "h3sim run: --mean-loss-burst: must be 1 to 1e+06, is 0.5",
-        "h3sim run: --seed: is '1e3'",
-        "h3sim run: --qlog: must end in .qlog or .sqlog, is 'load.json'",
-    ]
+    assert lines == unworded(
+        [
+            "h3sim run: no page is called 'nowhere' (`h3sim list pages` shows all)",
+            "h3sim run: --transport: 'sctp' is not one of quic, tcp, http1, qmux",
+            "h3sim run: --rtt-ms: is 'x'",
+            "h3sim run: --loss: is '3x'",
+            "h3sim run: --mean-loss-burst: must be 1 to 1e+06, is 0.5",
+            "h3sim run: --seed: is '1e3'",
+            "h3sim run: --qlog: must end in .qlog or .sqlog, is 'load.json'",
+        ]
+    )
 
 
 def test_all_of_a_command_line_that_cannot_be_read_is_reported_at_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    lines = complaints(capsys, "compare", "--seeds", "x", "-j", "y", "--mean", "arithmetik")
+    lines = complaints(capsys, "compare", "--seeds", "x", "-j", "y", "--mean", "median")
     assert lines == [
         "h3sim compare: --seeds: is 'x'",
         "h3sim compare: --workers: is 'y'",
-        "h3sim compare: --mean: 'arithmetik' is not one of arithmetic, geometric;"
-        " did you mean arithmetic?",
+        "h3sim compare: --mean: 'median' is not one of arithmetic, geometric",
         "h3sim compare: the following arguments are required: PAGE (see `h3sim compare --help`)",
     ]
 
@@ -246,7 +247,7 @@ def test_all_of_a_command_line_that_cannot_be_read_is_reported_at_once(
 def test_commands_that_nobody_knows_are_reported_with_those_spelt_alike(
     arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert complaints(capsys, *arguments) == [line]
+    assert complaints(capsys, *arguments) == unworded([line])
 
 
 @pytest.mark.parametrize(
@@ -259,7 +260,9 @@ def test_commands_that_nobody_knows_are_reported_with_those_spelt_alike(
 def test_an_error_in_the_value_of_a_flag_names_that_flag(
     flag: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert complaints(capsys, "run", "http2rulez", flag) == [f"h3sim run: {flag}: {message}"]
+    assert complaints(capsys, "run", "http2rulez", flag) == unworded(
+        [f"h3sim run: {flag}: {message}"]
+    )
 
 
 def test_unknown_names_and_wrong_numbers_are_reported_together(
@@ -307,7 +310,7 @@ def test_options_that_do_not_go_together_are_reported(
     options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (line,) = complaints(capsys, "run", "http2rulez", *options)
-    assert message in line
+    assert unworded([message])[0] in line
 
 
 def test_several_errors_of_a_comparison_give_a_line_each(
@@ -329,7 +332,7 @@ def test_several_errors_of_a_comparison_give_a_line_each(
         "--rtt-ms",
     )
     assert len(lines) == len(reported)
-    assert all(any(message in line for line in lines) for message in reported)
+    assert all(any(unworded([message])[0] in line for line in lines) for message in reported)
 
 
 def test_a_broken_page_file_lists_all_its_errors(
@@ -492,7 +495,7 @@ def test_no_output_takes_the_place_of_what_is_read_or_of_another(
     for name, text in files.items():
         (tmp_path / name).write_text(text, "utf-8")
     (line,) = complaints(capsys, *arguments)
-    assert message in line
+    assert unworded([message])[0] in line
     assert {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()} == files
 
 
@@ -501,17 +504,19 @@ def test_rare_options_of_a_load_are_settings_and_every_error_in_them_is_listed(
 ) -> None:
     lines = complaints(
         capsys,
-        *("what-if", "nowhere", "--set", "rtt=3", "--set", "loss=7", "--set", "seed"),
+        *("what-if", "nowhere", "--set", "zzz=3", "--set", "loss=7", "--set", "seed"),
         *("--set", "preload_scanner=perhaps", "--rtt-ms", "x"),
     )
-    assert lines == [
-        "h3sim what-if: no page is called 'nowhere' (`h3sim list pages` shows all)",
-        "h3sim what-if: --set rtt: there is no such option; did you mean rtt_ms?",
-        "h3sim what-if: --set: must be KEY=VALUE, is 'seed'; --set help lists the keys",
-        "h3sim what-if: --rtt-ms: is 'x'",
-        "h3sim what-if: --set loss: must be at least 0 and less than 1 (0.02, or 2%), is 7.0",
-        "h3sim what-if: --set preload_scanner: is 'perhaps'",
-    ]
+    assert lines == unworded(
+        [
+            "h3sim what-if: no page is called 'nowhere' (`h3sim list pages` shows all)",
+            "h3sim what-if: --set zzz: there is no such option",
+            "h3sim what-if: --set: must be KEY=VALUE, is 'seed'; --set help lists the keys",
+            "h3sim what-if: --rtt-ms: is 'x'",
+            "h3sim what-if: --set loss: must be at least 0 and less than 1 (0.02, or 2%), is 7.0",
+            "h3sim what-if: --set preload_scanner: is 'perhaps'",
+        ]
+    )
 
 
 def test_an_option_that_is_a_setting_is_refused_with_the_setting(

@@ -252,12 +252,12 @@ def test_more_blocked_streams_than_allowed_are_an_error() -> None:
 
 
 def test_settings_are_not_negative() -> None:
-    with pytest.raises(ValueError, match="table_bytes must not be negative, is -1"):
+    with pytest.raises(ValueError, match=r"table_bytes .*, is -1"):
         CodecSettings(table_bytes=-1)
 
 
 def test_an_unknown_codec_is_named_with_its_likes() -> None:
-    with pytest.raises(UnknownNameError, match="no codec is called 'qpak'; did you mean qpack"):
+    with pytest.raises(UnknownNameError, match=r"'qpak'.*qpack"):
         make_codec("qpak")
 
 

@@ -714,7 +714,7 @@ def test_a_maker_that_is_misspelt_is_reported_though_it_is_a_method() -> None:
         def make_schedular(self) -> FifoScheduler:
             return FifoScheduler()
 
-    with pytest.raises(InputError, match=r"make_schedular: .* did you mean make_scheduler"):
+    with pytest.raises(InputError, match=r"make_schedular: .* make_scheduler"):
         Misspelt().candidate()
 
 

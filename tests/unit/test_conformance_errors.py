@@ -174,7 +174,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "rank": (lambda: StrictOrder(rank=5), "StrictOrder: rank: must be a callable"),  # type: ignore[arg-type]
     "packets": (
         lambda: StrictOrder(rank=max, packets_per_turn=0),
-        "StrictOrder: packets_per_turn: must be at least 1, is 0",
+        "StrictOrder: packets_per_turn: .*, is 0",
     ),
     "signals": (
         lambda: UrgencyOrder(signals=Eps),  # type: ignore[arg-type]
@@ -182,16 +182,16 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "tolerance": (
         lambda: WeightedShares(weight=max, tolerance=-0.1),
-        "WeightedShares: tolerance: must not be negative, is -0.1",
+        "WeightedShares: tolerance: .*, is -0.1",
     ),
     "turn bytes": (
         lambda: ByteShares(weight=max, turn_bytes=0),
-        "ByteShares: turn_bytes: must be at least 1, is 0",
+        "ByteShares: turn_bytes: .*, is 0",
     ),
-    "rounds": (lambda: NoStarvation(rounds=0), "NoStarvation: rounds: must be at least 1, is 0"),
+    "rounds": (lambda: NoStarvation(rounds=0), "NoStarvation: rounds: .*, is 0"),
     "joining": (
         lambda: BoundedWait(turns=max, joining=-1),
-        "BoundedWait: joining: must not be negative, is -1",
+        "BoundedWait: joining: .*, is -1",
     ),
     "keeps": (
         lambda: FreesMemory(keeps="all"),  # type: ignore[arg-type]

@@ -152,7 +152,7 @@ def test_what_can_be_zero_is_compared_by_differences_unless_requested_otherwise(
     results = results_of(values)
     assert isinstance(results.compare(value="hol_stream_bytes")[0], DifferenceRow)
     assert isinstance(results.compare(value="hol_stream_bytes", how="ratio")[0], SchemeRow)
-    with pytest.raises(InputError, match="how: 'quotient' is not one of ratio, difference"):
+    with pytest.raises(InputError, match=r"how: 'quotient' .*ratio, difference"):
         results.compare(value="hol_stream_bytes", how="quotient")  # type: ignore[arg-type]
 
 

@@ -36,24 +36,24 @@ RESULTS = h3sim.sweep("davies-meenan", executor="serial")
 @pytest.mark.parametrize(
     ("call", "start"),
     [
-        (lambda: h3sim.simulate("pge", scheme="nope", **WRONG), "rtt_ms: must be 0"),
-        (lambda: h3sim.simulate("pge", scheme="nope", rtt=5), "rtt: there is no such option"),  # type: ignore[call-arg]
-        (lambda: h3sim.compare("pge", schemes=["nope"], **WRONG), "rtt_ms: must be 0"),
-        (lambda: h3sim.search("pge", schemes="nope", n_seeds=0, rtt_ms=1), "n_seeds: must be"),
-        (lambda: h3sim.optimality("pge", networks=["moon"], colour=1), "colour: there is no"),  # type: ignore[call-arg]
+        (lambda: h3sim.simulate("pge", scheme="nope", **WRONG), "rtt_ms: "),
+        (lambda: h3sim.simulate("pge", scheme="nope", rtt=5), "rtt: "),  # type: ignore[call-arg]
+        (lambda: h3sim.compare("pge", schemes=["nope"], **WRONG), "rtt_ms: "),
+        (lambda: h3sim.search("pge", schemes="nope", n_seeds=0, rtt_ms=1), "n_seeds: "),
+        (lambda: h3sim.optimality("pge", networks=["moon"], colour=1), "colour: "),  # type: ignore[call-arg]
         (lambda: h3sim.what_if("pge", config=NO_CONFIG), "config: must be a LoadConfig"),
         (
             lambda: h3sim.advice.prioritization_test("nope", late="fnt", **WRONG),
-            "late: 'fnt' is not",
+            "late: 'fnt' ",
         ),
-        (lambda: h3sim.advice.validate_scheme("pge", late=3), "late: there is no such option"),  # type: ignore[call-arg]
-        (lambda: h3sim.recommend("pge", keep_loads=3, **WRONG), "keep_loads: must be"),  # type: ignore[arg-type]
-        (lambda: h3sim.sweep("pge", colour=1, executor="gpu"), "colour: there is no such option"),  # type: ignore[call-arg]
-        (lambda: h3sim.sweep("pge", rtt=[1, 2]), "rtt: there is no such option; did you mean"),  # type: ignore[call-arg]
-        (lambda: h3sim.simulate("pge", rtt_ms="50ms"), "rtt_ms: must be a number"),  # type: ignore[arg-type]
-        (lambda: h3sim.study.sequential_sweep("pge", width=-1, rtt_ms=-1), "width: must be"),
-        (lambda: LOAD.plot.waterfall(unti_ms=5), "unti_ms: there is no such option; did you mean"),  # type: ignore[call-arg]
-        (lambda: RESULTS.plot.cdf(relative="rr"), "relative: there is no such option"),  # type: ignore[call-arg]
+        (lambda: h3sim.advice.validate_scheme("pge", late=3), "late: "),  # type: ignore[call-arg]
+        (lambda: h3sim.recommend("pge", keep_loads=3, **WRONG), "keep_loads: "),  # type: ignore[arg-type]
+        (lambda: h3sim.sweep("pge", colour=1, executor="gpu"), "colour: "),  # type: ignore[call-arg]
+        (lambda: h3sim.sweep("pge", rtt=[1, 2]), "rtt: "),  # type: ignore[call-arg]
+        (lambda: h3sim.simulate("pge", rtt_ms="50ms"), "rtt_ms: "),  # type: ignore[arg-type]
+        (lambda: h3sim.study.sequential_sweep("pge", width=-1, rtt_ms=-1), "width: "),
+        (lambda: LOAD.plot.waterfall(unti_ms=5), "unti_ms: "),  # type: ignore[call-arg]
+        (lambda: RESULTS.plot.cdf(relative="rr"), "relative: "),  # type: ignore[call-arg]
     ],
 )
 def test_a_function_raises_at_the_first_wrong_argument(

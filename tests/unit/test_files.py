@@ -71,7 +71,7 @@ def test_what_cannot_be_written_to_its_end_leaves_the_old_file(tmp_path: Path) -
         file.write(b"new")
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(InputError, match=r"page\.json: -o: cannot be written: No space left"):
+    with pytest.raises(InputError, match=r"page\.json: -o: .*No space left"):
         write_atomically(path, fill_the_disk, key="-o")
     assert path.read_text(encoding="utf-8") == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["page.json"]
@@ -102,7 +102,7 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     link.symlink_to("/dev/null")
     write_atomically(link, b"gone")
     assert Path("/dev/null").is_char_device()
-    with pytest.raises(InputError, match="cannot be written: No space left on device"):
+    with pytest.raises(InputError, match="No space left on device"):
         write_atomically("/dev/full", "x" * 100_000)
 
 

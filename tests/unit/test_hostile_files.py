@@ -116,8 +116,8 @@ def test_what_is_no_file_is_not_waited_for(read: Callable[[Path], object], tmp_p
         (pipe, "is not a regular file"),
         (Path("/dev/zero"), "is not a regular file"),
         (tmp_path, "directory"),
-        (tmp_path / f"{'a' * 300}.toml", "cannot be read: File name too long"),
-        (tmp_path / "missing.toml", "cannot be read: No such file or directory"),
+        (tmp_path / f"{'a' * 300}.toml", "File name too long"),
+        (tmp_path / "missing.toml", "No such file or directory"),
         (Path("a\0b.toml"), "embedded null"),
     ):
         message = complaint(read, path)

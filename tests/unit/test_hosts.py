@@ -313,9 +313,9 @@ class TestMistakes:
             h3sim.simulate("davies-meenan", connections="per-host")
 
     def test_names_are_looked_up_where_there_are_hosts(self) -> None:
-        with pytest.raises(InputError, match=r"dns_ms: goes only with connections = 'per-host'"):
+        with pytest.raises(InputError, match=r"dns_ms: .* connections = 'per-host'"):
             h3sim.LoadConfig(network="fibre", dns_ms=5)
-        with pytest.raises(InputError, match=r"connections: 'all' is not one of single, per-host"):
+        with pytest.raises(InputError, match=r"connections: 'all' .*single, per-host"):
             h3sim.LoadConfig(network="fibre", connections="all")
 
     def test_what_is_known_of_a_host_goes_with_its_last_resource(self) -> None:

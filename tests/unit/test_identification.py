@@ -166,6 +166,17 @@ def test_over_several_paths_only_the_server_s_log_has_the_order(tmp_path: Path, 
         assert (found.candidates, found.quantum) == (("round-robin",), "1 packet")
 
 
+@pytest.mark.parametrize(("rounds", "names"), [(4, ()), (9, ("round-robin",))])
+def test_a_server_s_order_with_exceptions_is_named_if_these_are_fewer_than_one_in_forty(
+    tmp_path: Path, rounds: int, names: tuple[str, ...]
+) -> None:
+    # Of 6 * rounds + 1 picks one repeats the stream before.
+    found = identify(server_log(tmp_path / "a.qlog", "aa" + ("bcdefg" * rounds + "b") * 6))
+    assert found.candidates == names
+    assert found.rows[0].mechanism == "round-robin"
+    assert found.saved > 0.7
+
+
 def test_the_quantum_is_not_guessed_where_none_ends(tmp_path: Path) -> None:
     found = identify(logged(tmp_path / "load.qlog", scheme="chrome-eps-2022"))
     assert found.quantum == ""

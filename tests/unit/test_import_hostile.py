@@ -74,10 +74,10 @@ def test_what_is_no_recording_is_refused_in_one_line(
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     for path, message in (
-        (tmp_path / "no.har", "cannot be read: No such file"),
-        (tmp_path, r"index\.html: cannot be read: No such file"),
+        (tmp_path / "no.har", r"no\.har: .*No such file"),
+        (tmp_path, r"index\.html: .*No such file"),
         ("/dev/null", "is not a regular file"),
-        ("a\0b", r"^a\\x00b: cannot be read: .*embedded null"),
+        ("a\0b", r"^a\\x00b: .*embedded null"),
     ):
         with pytest.raises(RecordingError, match=message):
             import_page(path)
@@ -143,8 +143,8 @@ def test_each_malformed_entry_is_a_line_and_is_skipped_or_refused(tmp_path: Path
         "log.entries[6].response.bodySize: is -7",
         "log.entries[4]: skipped: its URL cannot be read",
     ]
-    assert unworded(skipped_of(tmp_path, document)) == reported
-    assert unworded(issues_of(tmp_path, document, strict=True)) == reported
+    assert unworded(skipped_of(tmp_path, document)) == unworded(reported)
+    assert unworded(issues_of(tmp_path, document, strict=True)) == unworded(reported)
 
 
 def test_ten_thousand_malformed_entries_are_counted(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ CONSTANT_RATE = ConstantRate(packet_bytes=1400, interval_ns=Fraction(ms(10)))
 def test_a_network_has_either_a_pace_or_links(values: Any, line: Any) -> None:
     with pytest.raises(NetworkError) as caught:
         Network(name="x", **values)
-    assert unworded(caught.value.lines()) == [line]
+    assert unworded(caught.value.lines()) == unworded([line])
 
 
 def test_the_link_upward_is_as_the_one_downward_unless_it_is_given() -> None:
@@ -168,26 +168,29 @@ def test_every_error_of_a_file_is_listed_with_its_key() -> None:
     with pytest.raises(NetworkError) as caught:
         network_from_dict(document, source="f.toml")
     count = len(keys_of(LinkProfile))
-    assert unworded(caught.value.lines()) == [
-        "f.toml: rtt_ms: is 'fast'",
-        f"f.toml: down.delay_ms: unknown key (docs/formats.md has all {count})",
-        "f.toml: down.rate_mbps: must be 1e-06 to 1e+07, is 0",
-        "f.toml: down.queue_bytes: is 'big'",
-        "f.toml: down.codel: must be true, false, or a table with target_ms and interval_ms, is 1",
-        "f.toml: down.loss: is True",
-        "f.toml: down.loss_list[1]: is 2.5",
-        "f.toml: down.reorder: says something about jitter_ms, which is missing",
-        "f.toml: down.hold: must be 'none', or like '4:1-3', '4:2' or '25%:1-3', is 'often'",
-        "f.toml: up.rate_mbps: is '1'",
-        "f.toml: up.mahimahi: must be a path, or a list of milliseconds, is 3",
-        "f.toml: up.burst_bytes: is 1.5",
-        "f.toml: up.codel.target: unknown key; allowed are target_ms, interval_ms",
-        "f.toml: up.codel.target_ms: must be more than 0, to 60,000, is -1",
-        "f.toml: up.loss_list: is 3",
-        "f.toml: up.jitter_distribution: 'gamma' is not one of uniform, normal, pareto",
-        "f.toml: up.reorder: is 1",
-        "f.toml: cc: is 5",
-    ]
+    assert unworded(caught.value.lines()) == unworded(
+        [
+            "f.toml: rtt_ms: is 'fast'",
+            f"f.toml: down.delay_ms: unknown key (docs/formats.md has all {count})",
+            "f.toml: down.rate_mbps: must be 1e-06 to 1e+07, is 0",
+            "f.toml: down.queue_bytes: is 'big'",
+            "f.toml: down.codel: must be true, false, or a table with target_ms and interval_ms,"
+            " is 1",
+            "f.toml: down.loss: is True",
+            "f.toml: down.loss_list[1]: is 2.5",
+            "f.toml: down.reorder: says something about jitter_ms, which is missing",
+            "f.toml: down.hold: must be 'none', or like '4:1-3', '4:2' or '25%:1-3', is 'often'",
+            "f.toml: up.rate_mbps: is '1'",
+            "f.toml: up.mahimahi: must be a path, or a list of milliseconds, is 3",
+            "f.toml: up.burst_bytes: is 1.5",
+            "f.toml: up.codel.target: unknown key; allowed are target_ms, interval_ms",
+            "f.toml: up.codel.target_ms: must be more than 0, to 60,000, is -1",
+            "f.toml: up.loss_list: is 3",
+            "f.toml: up.jitter_distribution: 'gamma' is not one of uniform, normal, pareto",
+            "f.toml: up.reorder: is 1",
+            "f.toml: cc: is 5",
+        ]
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,7 +209,7 @@ def test_every_error_of_a_file_is_listed_with_its_key() -> None:
 def test_a_file_without_a_network_in_it_is_one_line(tables: Any, line: Any) -> None:
     with pytest.raises(NetworkError) as caught:
         network_from_dict(links(**tables), source="x")
-    assert unworded(caught.value.lines()) == [line]
+    assert unworded(caught.value.lines()) == unworded([line])
 
 
 HEAD = 'format = "h3sim-network/1"\nname = "x"\n'

@@ -29,12 +29,12 @@ from h3sim.conformance.named_claims import CLAIMS
 from h3sim.schedulers import EpsScheduler, Mixed
 from h3sim.signals import Eps
 from h3sim.values.errors import UnknownNameError
-from tests.effort import some
+from tests.effort import scaled, some
 from tests.mutants.broken import WeightedEps
 
 DOC = Path(__file__).parents[2] / "docs" / "testing-schedulers.md"
 UNSHORTENED = settings(
-    max_examples=30, derandomize=True, database=None, deadline=None, phases=[Phase.generate]
+    max_examples=scaled(15), derandomize=True, database=None, deadline=None, phases=[Phase.generate]
 )
 DESIGNS: dict[str, Any] = {
     **{mixed.value: partial(EpsScheduler, mixed=mixed) for mixed in Mixed},

@@ -191,7 +191,7 @@ def test_a_file_that_is_no_network_is_reported_in_one_line(
 
 
 def test_a_file_that_is_not_there_is_reported_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(NetworkError, match=r"none\.toml: cannot be read: "):
+    with pytest.raises(NetworkError, match=r"none\.toml: .*No such file"):
         h3sim.transport.read_network(tmp_path / "none.toml")
 
 

@@ -66,7 +66,7 @@ def test_a_function_that_returns_no_value_fails_its_load_by_name() -> None:
 
 
 def test_header_lists_have_no_loads_to_compute_from() -> None:
-    with pytest.raises(InputError, match="columns: goes only with loads of pages"):
+    with pytest.raises(InputError, match=r"columns: .*loads of pages"):
         h3sim.sweep(
             HeaderLists.of([TimedSection(10**7, ((b"x", b"y"),))]),
             schemes="rr",

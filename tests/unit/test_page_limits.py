@@ -22,7 +22,7 @@ ROOT = {"id": "/", "kind": "document", "bytes": 1000}
 
 def test_a_page_of_more_resources_than_the_limit_is_refused_at_once() -> None:
     document = {"format": "h3sim-page/1", "name": "x", "resources": [ROOT] * 100_001}
-    with pytest.raises(PageError, match=r"resources: must be at most 100,000 resources") as caught:
+    with pytest.raises(PageError, match=r"resources: .*100,000 resources") as caught:
         Page.from_dict(document)
     assert len(caught.value.problems) == 1
 

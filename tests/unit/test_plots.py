@@ -609,13 +609,13 @@ def test_a_full_disk_is_an_error_that_names_the_file(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(output, "render", full)
-    with pytest.raises(InputError, match=r"load\.png: cannot be written: No space left"):
+    with pytest.raises(InputError, match=r"load\.png: .*No space left"):
         h3sim.simulate(SMALL).plot.save(tmp_path / "load.png")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_not_there_is_an_error_that_names_the_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"load\.png: cannot be written: No such file"):
+    with pytest.raises(InputError, match=r"load\.png: .*No such file"):
         h3sim.simulate(SMALL).plot.save(tmp_path / "none" / "load.png")
 
 
@@ -625,7 +625,7 @@ def test_other_endings_are_refused_before_anything_is_drawn(
 ) -> None:
     plots = h3sim.simulate(SMALL).plot
     monkeypatch.setattr(LoadPlots, "figure", lambda self: pytest.fail("it was drawn"))
-    with pytest.raises(InputError, match=r"must end in \.png, \.svg, \.pdf"):
+    with pytest.raises(InputError, match=r"\.png, \.svg, \.pdf"):
         plots.save(tmp_path / name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -129,9 +130,9 @@ def test_one_of_several_connections_is_measured_where_it_is_named(tmp_path: Path
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match=r"none\.qlog: cannot be read: No such file"):
+    with pytest.raises(LogError, match=r"none\.qlog: .*No such file"):
         parse_qlog(tmp_path / "none.qlog")
-    with pytest.raises(LogError, match="cannot be read: Is a directory"):
+    with pytest.raises(LogError, match="Is a directory"):
         parse_qlog(tmp_path)
 
 
@@ -183,11 +184,12 @@ def test_an_error_in_an_event_is_reported_with_its_place(tmp_path: Path, error: 
     event, line = EVENTS[error]
     text = json.dumps(document(trace(received(9), event)), default=lambda _: None)
     (reported,) = lines_of(tmp_path, text)
-    assert reported.startswith(f"traces[0].events[1]{line}")
+    key, _, what = line.partition(": ")
+    assert re.match(rf"{re.escape(f'traces[0].events[1]{key}')}: .*{re.escape(what)}", reported)
     sequence = f"{RS}{json.dumps({'trace': trace()})}\n\n{RS}{json.dumps(event, default=str)}\n"
     if "..." not in sequence.lower() and "Ellipsis" not in sequence:
         (reported,) = lines_of(tmp_path, sequence)
-        assert reported.startswith(f"line 3{line}")
+        assert re.match(rf"{re.escape(f'line 3{key}')}: .*{re.escape(what)}", reported)
 
 
 def test_an_error_in_what_a_server_received_is_reported_once(tmp_path: Path) -> None:
@@ -243,9 +245,8 @@ def test_a_log_without_a_complete_response_is_refused(tmp_path: Path) -> None:
 def test_rows_of_fields_must_have_them_all(tmp_path: Path) -> None:
     fields = ["time", "category", "event", "data"]
     content = {**trace([1, "transport", "packet_received"]), "event_fields": fields}
-    assert lines_of(tmp_path, document(content)) == [
-        'traces[0].events[0]: is [1, "transport", "packet_received"]'
-    ]
+    (line,) = lines_of(tmp_path, document(content))
+    assert re.match(r'traces\[0\]\.events\[0\]: .*is \[1, "transport", "packet_received"\]', line)
 
 
 def test_losses_over_tcp_need_the_servers_log(tmp_path: Path) -> None:

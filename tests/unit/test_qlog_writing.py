@@ -410,7 +410,7 @@ def test_a_file_is_written_completely_or_not_at_all(
         return dumps(*args, **more)
 
     monkeypatch.setattr(json, "dumps", full)
-    with pytest.raises(LogError, match=r"load\.qlog: cannot be written: No space left on device"):
+    with pytest.raises(LogError, match=r"load\.qlog: .*No space left on device"):
         write_qlog(made(), path, title="small")
     assert [entry.name for entry in tmp_path.iterdir()] == ["load.qlog"]
     assert path.read_text() == "what was there"
@@ -419,7 +419,7 @@ def test_a_file_is_written_completely_or_not_at_all(
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("load.json", "must end in .qlog or .sqlog"),
+        ("load.json", r"\.qlog or \.sqlog"),
         ("none/load.qlog", "there is no folder"),
         ("folder.qlog", "is a folder"),
     ],

@@ -135,6 +135,11 @@ def test_an_experiment_brings_what_its_findings_need_and_a_finding_brings_its_ex
         chosen_experiments(["marx-2019-fig-9"])
 
 
+def test_an_empty_name_selects_no_experiment() -> None:
+    with pytest.raises(UnknownNameError, match="h3sim list experiments"):
+        h3sim.reproduce("")
+
+
 def test_figures_are_the_same_with_any_number_of_workers_and_in_pieces(
     tiny: Reproduction, tmp_path: Path
 ) -> None:

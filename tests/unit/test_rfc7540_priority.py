@@ -98,7 +98,7 @@ class TestDependencyWeighting:
         assert drawn(tree({A: on(None, weight)}), NAMES, weights=True) == f"A:{weight}"
 
     def test_a_weight_of_0_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="weight must be 1 to 256, is 0"):
+        with pytest.raises(ValueError, match=r"weight .*, is 0"):
             tree({A: on(None, 0)})
 
     def test_streams_with_one_parent_share_by_their_weights(self) -> None:

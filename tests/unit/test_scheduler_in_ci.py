@@ -55,8 +55,8 @@ def test_the_claims_that_the_page_makes_are_suggested(
 ) -> None:
     (tmp_path / "ask.py").write_text(steps["ask.py"], "utf-8")
     # On fewer histories than the reader's, as what is asked for here is kept in all of them.
-    quickly = "from h3sim.conformance import runner; runner.PROFILES['default'] = 3; import ask"
-    code, message = run(tmp_path, "-c", quickly)
+    quickly = "from h3sim.conformance import named_claims as n, runner; n._MIN_HISTORIES = 3"
+    code, message = run(tmp_path, "-c", f"{quickly}; runner.PROFILES['default'] = 3; import ask")
     assert code == 0, message
     kept = re.findall(r"keeps +(\S+)", message)
     expected = {"urgency-order", "one-by-one-in-urgency", "round-robin-in-urgency"}

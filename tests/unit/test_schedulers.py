@@ -269,7 +269,7 @@ class TestBuckets:
 class TestSignals:
     @pytest.mark.parametrize("weight", [-1, 257])
     def test_a_weight_outside_0_to_256_is_refused(self, weight: int) -> None:
-        with pytest.raises(ValueError, match=f"weight must be 0 to 256, is {weight}"):
+        with pytest.raises(ValueError, match=f"weight .*, is {weight}"):
             H2Priority(weight=weight)
 
     @pytest.mark.parametrize(("bucket", "level"), [(-1, 1), (64, 1), (0, 0), (0, 4)])

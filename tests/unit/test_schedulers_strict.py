@@ -26,10 +26,10 @@ class TestSignal:
     @pytest.mark.parametrize(
         ("wrong", "message"),
         [
-            ({"weight": 0}, "weight must be 1 to 256, is 0"),
-            ({"weight": 257}, "weight must be 1 to 256, is 257"),
-            ({"strict": -1}, "strict must be 0 to 255, is -1"),
-            ({"strict": 256}, "strict must be 0 to 255, is 256"),
+            ({"weight": 0}, "weight .*, is 0"),
+            ({"weight": 257}, "weight .*, is 257"),
+            ({"strict": -1}, "strict .*, is -1"),
+            ({"strict": 256}, "strict .*, is 256"),
             ({"depends_on": 0}, "depends_on must be a placeholder, is stream 0"),
         ],
     )

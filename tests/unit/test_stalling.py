@@ -15,7 +15,7 @@ from h3sim.transport.profile import ProfileError, profile_from_toml
 from h3sim.transport.quic import QuicSettings
 from h3sim.values.errors import NetworkError, StalledError
 from h3sim.values.units import ms
-from tests.helpers import page_of
+from tests.helpers import page_of, unworded
 
 
 def network(rtt_ms: float = 0, **link: Any) -> Any:
@@ -100,13 +100,13 @@ def test_a_load_that_never_ends_is_given_up_after_so_many_events(
 def test_a_profile_names_what_cannot_work_by_file_and_key(text: Any, error: Any) -> None:
     with pytest.raises(ProfileError) as caught:
         profile_from_toml(f'format = "h3sim-profile/1"\nname = "p"\n{text}\n', source="p.toml")
-    assert caught.value.lines() == [f"p.toml: {error}"]
+    assert unworded(caught.value.lines()) == unworded([f"p.toml: {error}"])
 
 
 def test_a_profile_made_in_python_is_checked_as_one_from_a_file() -> None:
-    with pytest.raises(ProfileError, match=r"p: beta: must be more than 0"):
+    with pytest.raises(ProfileError, match=r"p: beta: .*is 0"):
         TransportProfile(name="p", beta=0)
-    with pytest.raises(NetworkError, match=r"max_pto_ms: must be 1 to 3,600,000, is 5e-06"):
+    with pytest.raises(NetworkError, match=r"max_pto_ms: .*1 .*3,600,000, is 5e-06"):
         QuicSettings(max_pto_ns=5)
 
 

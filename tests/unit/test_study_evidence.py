@@ -67,7 +67,7 @@ def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     results = sweep(PAGE, **STUDY, keep=lambda load: load.page.name, store=tmp_path / "study.db")
     assert all("must return 'qlog', 'trace' or None" in error for error in results.errors)
     lists = HeaderLists.of([TimedSection(10**7, ((b"x", b"y"),))])
-    with pytest.raises(InputError, match=r"keep: goes only with loads of pages"):
+    with pytest.raises(InputError, match=r"keep: .*loads of pages"):
         sweep(lists, schemes="rr", keep="qlog")
 
 

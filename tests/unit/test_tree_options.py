@@ -220,7 +220,7 @@ class TestRetention:
         assert turns(tree, 4) == [4, 12, 8, 12]
 
     def test_a_negative_number_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="retain must not be negative, is -1"):
+        with pytest.raises(ValueError, match=r"retain .*, is -1"):
             TreeScheduler(retain=-1)
 
 

@@ -2,49 +2,50 @@
 "use strict";
 const fs = require("node:fs");
 
-let streams = new Map();
-let now = 0; // the number of requests so far
+/** Replace what its methods do by calls of yours. */
+class Scheduler {
+  streams = new Map();
+  now = 0;
 
-const before = (s, t) =>
-  s.urgency - t.urgency || s.incremental - t.incremental ||
-  (s.incremental ? s.place - t.place : s.id - t.id);
-
-function answer(request) {
-  const s = streams.get(request.stream);
-  now += 1;
-  switch (request.op) {
-    case "hello":
-      return { protocol: request.protocol, name: "js-eps" };
-    case "reset":
-      streams = new Map();
-      break;
-    case "open":
-    case "update": {
-      const { urgency = 3, incremental = false } = request.signal ?? {};
-      if (!s) streams.set(request.stream, { id: request.stream, urgency, incremental, place: now });
-      else if (s.urgency !== urgency || s.incremental !== incremental)
-        Object.assign(s, { urgency, incremental, place: now });
-      break;
-    }
-    case "activate":
-      if (!s.active) Object.assign(s, { active: true, place: now });
-      break;
-    case "deactivate":
-      s.active = false;
-      break;
-    case "close":
-      streams.delete(request.stream);
-      break;
-    case "charge":
-      s.place = now;
-      break;
-    case "pick": {
-      let best = null;
-      for (const t of streams.values())
-        if (t.active && (best === null || before(t, best) < 0)) best = t;
-      return { stream: best === null ? null : best.id };
-    }
+  open(id, { urgency, incremental }) {
+    this.streams.set(id, { id, urgency, incremental, turn: 0 }); // turn 0: nothing to send
   }
+  update(id, { urgency, incremental }) {
+    const s = this.streams.get(id);
+    if (s.turn && (s.urgency !== urgency || s.incremental !== incremental)) s.turn = ++this.now;
+    Object.assign(s, { urgency, incremental });
+  }
+  activate(id) {
+    this.streams.get(id).turn ||= ++this.now;
+  }
+  deactivate(id) {
+    this.streams.get(id).turn = 0;
+  }
+  close(id) {
+    this.streams.delete(id);
+  }
+  charge(id, bytes) {
+    this.streams.get(id).turn = ++this.now;
+  }
+  pick() {
+    const before = (s, t) =>
+      s.urgency - t.urgency || s.incremental - t.incremental ||
+      (s.incremental ? s.turn - t.turn : s.id - t.id);
+    let best = null;
+    for (const s of this.streams.values())
+      if (s.turn && (best === null || before(s, best) < 0)) best = s;
+    return best === null ? null : best.id;
+  }
+}
+
+let scheduler = new Scheduler();
+
+function answer({ op, protocol, stream, signal, bytes }) {
+  if (op === "hello") return { protocol, name: "js-eps" };
+  if (op === "pick") return { stream: scheduler.pick() };
+  if (op === "reset") scheduler = new Scheduler();
+  else if (op === "charge") scheduler.charge(stream, bytes);
+  else scheduler[op](stream, signal ?? { urgency: 3, incremental: false });
 }
 
 let rest = "";
