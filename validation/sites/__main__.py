@@ -86,9 +86,13 @@ def main() -> int:
 
 def _print_edits(rows: list[list[str]]) -> None:
     print(tabulate(rows, _EDIT_HEADERS, disable_numparse=True))
-    signs = [row[-1] for row in rows if row[-1] != "-"]
-    n_right, n_opposite = signs.count("right"), signs.count("opposite")
-    print(f"\nsign right for {n_right} of {len(signs)} that moved LCP, opposite for {n_opposite}")
+    for what, own in (
+        ("that moved LCP", rows),
+        ("of which were not disturbed", [row for row in rows if not row[-2].endswith("?")]),
+    ):
+        signs = [row[-1] for row in own if row[-1] != "-"]
+        n_right, n_opposite = signs.count("right"), signs.count("opposite")
+        print(f"\nsign right for {n_right} of {len(signs)} {what}, opposite for {n_opposite}")
 
 
 def _print_table(part: str, folder: Path | None) -> None:

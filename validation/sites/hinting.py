@@ -188,8 +188,8 @@ def _append(path: Path, rows: Iterable[EditLoads]) -> None:
 def edit_rows(found: Sequence[EditLoads]) -> Iterator[list[str]]:
     """Yield per edit how far it moves LCP, predicted and measured, whether it helps, and the sign.
 
-    The sign of the prediction is told only where LCP was measured to move. Loads that were
-    disturbed count for nothing, as in the other tables.
+    The sign of the prediction is told only where LCP was measured to move. A question mark follows
+    a verdict whose loads were disturbed, so far apart that the other tables leave them out.
 
     >>> row = EditLoads("a", "preload b.png", "500", "400", "500 520 510", "430 420 410")
     >>> list(edit_rows([row]))
@@ -200,7 +200,7 @@ def edit_rows(found: Sequence[EditLoads]) -> Iterator[list[str]]:
             [float(time) for time in times.split()]
             for times in (each.measured_ms, each.measured_after_ms)
         )
-        if len(before) == len(after) == N_LOADS and is_steady(before) and is_steady(after):
+        if len(before) == len(after) == N_LOADS:
             measured_ms, changed_ms = statistics.median(before), statistics.median(after)
             moved_ms = changed_ms - measured_ms
             verdict = _direction(moved_ms, measured_ms)
@@ -215,7 +215,7 @@ def edit_rows(found: Sequence[EditLoads]) -> Iterator[list[str]]:
                 each.edit,
                 f"{100 * predicted_moved_ms / predicted_ms:+.0f} %",
                 f"{100 * moved_ms / measured_ms:+.0f} %",
-                verdict,
+                verdict if is_steady(before) and is_steady(after) else f"{verdict} ?",
                 "-" if verdict == _STAYS else sign,
             ]
 
