@@ -312,7 +312,8 @@ class _ParentFinder:
             return Parent(found, ParentEvidence.INITIATOR)
         for url in request.stack:
             if (found := self._index_of_url(url)) is not None:
-                return Parent(found, ParentEvidence.STACK)
+                awaited = self._awaited_by_loader(index)
+                return Parent(found if awaited is None else awaited, ParentEvidence.STACK)
         if request.initiator_type == "other" and request.resolved_kind in _ELEMENT_KINDS:
             # No parser and no script on a stack: an element that a promise's callback inserted. It
             # may have waited for the last complete response that is of use to a script.
@@ -328,6 +329,27 @@ class _ParentFinder:
         if self.page is None:
             return Parent(None, ParentEvidence.NONE)
         return Parent(self._parent_by_timing(index, self.page), ParentEvidence.TIMING)
+
+    def _awaited_by_loader(self, index: int) -> int | None:
+        """Return the script for which a loader of scripts waited before it inserted this one.
+
+        That is the last of those that it had inserted and that had run: loaders such as RequireJS
+        insert what a script needs from the event that it is loaded, with their own stack.
+        """
+        request = self._requests[index]
+        if request.resolved_kind is not Kind.SCRIPT:
+            return None
+        completed = self._completions_by_kind[Kind.SCRIPT].before(index)
+        return next(
+            (
+                each
+                for each in completed
+                if each in self._added
+                and self._requests[each].stack == request.stack
+                and starts_after(request, self._requests[each])
+            ),
+            None,
+        )
 
     def _index_of_url(self, url: str) -> int | None:
         if not url:

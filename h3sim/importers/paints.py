@@ -9,7 +9,7 @@ Chromium reports when the main thread drew each frame, and each text and image i
   between them: it had nothing to paint without them. Without such a frame the paint waits for
   nothing more: what ran before it ran there by chance.
 - The largest paint waits for the scripts and responses that came between the last frame without its
-  element and the first one with it.
+  element and the first one with it; if that is an image that arrived between them, for that alone.
 - What the main thread has done since then, other than parsing and running resources, is the paint's
   own work: style, layout, paint, and callbacks, in processor time. While the main thread is idle,
   the paint is delayed: by a timer, an animation, or the time that it takes to show the frame.
@@ -162,13 +162,16 @@ class _Frames:
             return found
         shown = self._largest[-1]
         of_node = [each.start_us for each in self._drawn if each.subject == shown.subject]
-        drawn = [each for each in of_node if each <= shown.start_us]
-        last_us = drawn[-1] if drawn else self._painted_before(shown.start_us)
-        if last_us is None:
-            return found
-        before_us = max(frame_us, self._frame_before(self._frame_before(last_us), strictly=True))
-        after = self._ended_between(before_us, last_us)
         images_us = [self._arrived_us(each) for each in self._requests if each.url == hero != ""]
+        drawn = [each for each in of_node if max(images_us, default=0) <= each <= shown.start_us]
+        # A text may grow until it is the largest; an image is, once it is complete.
+        drawn = drawn[:1] if images_us else drawn[-1:]
+        with_it_us = drawn[0] if drawn else self._painted_before(shown.start_us)
+        if with_it_us is None:
+            return found
+        before_us = max(frame_us, self._frame_before(self._frame_before(with_it_us), strictly=True))
+        is_explained = any(before_us < each <= with_it_us for each in images_us)
+        after = [] if is_explained else self._ended_between(before_us, with_it_us)
         base_us = max((first_us, *(at_us for _, at_us in after), *images_us))
         requests = [request for request, _ in after]
         delay_ms = max(0.0, shown.start_us - base_us) / US_PER_MS

@@ -133,7 +133,7 @@ class WithMilestones:
         if painted_ns is None or not (elements or self._shows_text_only()):
             return None
         largest_ns = metrics.largest_paint_ns(painted_ns, elements)
-        return to_ms(max(largest_ns, self._largest_held_ns(painted_ns)))
+        return to_ms(max(largest_ns, self._largest_held_ns(painted_ns, largest_ns)))
 
     @property
     def largest_paint_range_ms(self) -> tuple[float, float] | None:
@@ -376,22 +376,19 @@ class WithMilestones:
             return 0
         return shown_at_ns(resource, timing, frame_ns(self.spec.browser))
 
-    def _largest_held_ns(self, painted_ns: int) -> int:
+    def _largest_held_ns(self, painted_ns: int, largest_ns: int) -> int:
         """Return when the largest paint can come by what it waited for when it was recorded.
 
         Its delay counts from the first paint, from the end of what it names, and from that of the
-        image that it shows.
+        image that it shows, which is drawn at *largest_ns*.
         """
         cause = self._page.largest_paint
         if cause is None:
             return painted_ns
         awaited = {self._page.index[id_] for id_ in cause.after}
-        awaited.update(
-            index
-            for index, each in enumerate(self._page.resources)
-            if each.hero and each.kind in PICTURES
-        )
-        ends_ns = (each.ended_at_ns for each in self.trace.activities if each.resource in awaited)
+        ends_ns = [each.ended_at_ns for each in self.trace.activities if each.resource in awaited]
+        if any(each.hero and each.kind in PICTURES for each in self._page.resources):
+            ends_ns.append(largest_ns - frame_ns(self.spec.browser))
         work_ns = round(cause.work_ns * self.spec.browser.cpu_slowdown)
         return max((painted_ns, *ends_ns)) + work_ns + cause.delay_ns
 

@@ -59,25 +59,28 @@ def largest_paint_ns(first_paint_ns: int, elements: Iterable[Element]) -> int:
     """Return when the largest element is painted, an approximation of LCP.
 
     The largest element is the hero image where the page names one (the last of several), else the
-    one with the largest share of the viewport (the first of several), else the text of the first
-    paint. Nothing is painted before the first paint.
+    one with the largest share of the viewport, else the text of the first paint. Of elements with
+    the same share the first counts: only a larger one replaces it (Largest Contentful Paint § 4.2).
+    Nothing is painted before the first paint.
 
     >>> largest_paint_ns(50, [Element(0.2, False, 90), Element(0.1, False, 200)])
     90
+    >>> largest_paint_ns(50, [Element(0.2, True, 90), Element(0.2, False, 70)])
+    70
     >>> largest_paint_ns(50, [])
     50
     """
     elements = list(elements)
-    heroes = [element.ready_at_ns for element in elements if element.is_hero]
+    first_by_share: dict[Fraction | float, int] = {}
+    for each in elements:
+        if each.share:
+            at_ns = first_by_share.get(each.share, each.ready_at_ns)
+            first_by_share[each.share] = min(at_ns, each.ready_at_ns)
+    heroes = [each for each in elements if each.is_hero]
     if heroes:
-        return max(first_paint_ns, *heroes)
-    # Of equal sizes the first that is ready: only a larger element replaces it.
-    largest = max(
-        elements, key=lambda element: (element.share or 0, -element.ready_at_ns), default=None
-    )
-    if largest is None or not largest.share:
-        return first_paint_ns
-    return max(first_paint_ns, largest.ready_at_ns)
+        ready_ns = (first_by_share.get(each.share or 0, each.ready_at_ns) for each in heroes)
+        return max(first_paint_ns, *ready_ns)
+    return max(first_paint_ns, first_by_share[max(first_by_share)] if first_by_share else 0)
 
 
 def speed_index_ns(

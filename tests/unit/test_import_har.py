@@ -211,6 +211,18 @@ def test_a_script_that_a_script_adds_with_a_low_priority_is_async(tmp_path: Path
     assert not any(resource.in_head for resource in found[2:])
 
 
+def test_a_loader_of_scripts_waits_for_one_before_it_inserts_the_next(tmp_path: Path) -> None:
+    """The stack names only the loader, which ran long before."""
+    frame = {"url": f"{SITE}/require.js", "functionName": "load"}
+    stack = {"_initiator": {"type": "script", "stack": {"callFrames": [frame]}}}
+    loader = _script("/require.js", 90, _initiator=initiated_by("/"))
+    one, two = _script("/one.js", 200, **stack), _script("/two.js", 320, **stack)
+    seen = image("/c.png", 320, **stack)
+    found = resources_of(tmp_path, har(PAGE, loader, one, two, seen))
+    by = {name: found[name]["discovered"]["by"] for name in ("one.js", "two.js", "c.png")}
+    assert by == {"one.js": "require.js", "two.js": "one.js", "c.png": "require.js"}
+
+
 def test_the_first_image_is_the_first_that_the_document_names(tmp_path: Path) -> None:
     style = entry("/a.css", 100, 10, mime="text/css", _initiator=initiated_by("/"))
     back = image("/back.png", 112, _initiator=initiated_by("/a.css"))

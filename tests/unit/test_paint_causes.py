@@ -272,6 +272,24 @@ class TestInference:
         found = paints_of([VIEWPORT, *events], [], [DOCUMENT, data], frame="F")
         assert found["largest_paint"] == RecordedPaint([data], 0, 15)
 
+    def test_an_image_waits_for_its_own_bytes_and_not_for_what_ran_beside(self) -> None:
+        """It arrives at 62 and the script runs until 70, both before the frame that shows it."""
+        image = exchange("a.png", Kind.IMAGE, 62)
+        events = [*frame(30, 1), event("firstContentfulPaint", 45), *frame(72, 2)]
+        events.append(event("largestContentfulPaint::Candidate", 90, node=2))
+        requests = [DOCUMENT, SCRIPT, image]
+        found = paints_of([VIEWPORT, *events], [self.RUN], requests, frame="F", hero="a.png")
+        assert found["largest_paint"] == RecordedPaint([], 0, 28)
+
+    def test_an_image_is_shown_in_the_first_frame_with_it_however_often_it_is_drawn(self) -> None:
+        """It has arrived at 10; scripts that run between two frames with it do not matter."""
+        image = exchange("a.png", Kind.IMAGE, 10)
+        events = [*frame(30, 2), event("firstContentfulPaint", 45), *frame(72, 2)]
+        events.append(event("largestContentfulPaint::Candidate", 90, node=2))
+        requests = [DOCUMENT, SCRIPT, image]
+        found = paints_of([VIEWPORT, *events], [self.RUN], requests, frame="F", hero="a.png")
+        assert found["largest_paint"] == RecordedPaint([], 0, 45)
+
     def test_a_largest_paint_in_the_first_frame_has_no_cause_of_its_own(self) -> None:
         events = [*frame(70, 1), event("firstContentfulPaint", 90)]
         events.append(event("largestContentfulPaint::Candidate", 90, node=1))

@@ -110,6 +110,20 @@ def test_what_a_script_asks_for_waits_until_it_has_run() -> None:
     assert message(trigger(js, image, work=work)) == (1, TriggerEvent.EXECUTED, None, 9.0)
 
 
+def test_a_loader_waits_for_a_script_before_it_inserts_the_next() -> None:
+    """As RequireJS: its own stack has only the loader, which ran long before."""
+    loader = exchange("require.js", 5.0, parser())
+    one = exchange("one.js", 30.0, script("require.js"))
+    slow = exchange("slow.js", 30.0, script("require.js"))
+    two = exchange("two.js", 60.0, script("require.js"))
+    image = exchange("a.png", 60.0, script("require.js"), type="Image")
+    ran_us = {f"{ROOT}{name}": at for name, at in (("require.js", 20e3), ("one.js", 45e3))}
+    ran_us[f"{ROOT}slow.js"] = 70e3
+    found = trigger(loader, one, slow, two, ran_us=ran_us)
+    assert message(found) == (2, TriggerEvent.EXECUTED, None, 15.0)
+    assert trigger(loader, one, slow, image, ran_us=ran_us).by == 1
+
+
 def test_of_the_scripts_on_a_stack_the_one_that_ran_last_counts() -> None:
     library = exchange("library.js", 5.0, parser())
     deferred = exchange("deferred.js", 5.1, parser())

@@ -4,7 +4,7 @@ collect unpacks the packages, record loads each site once without throttling, me
 three links (both as root, with h2o and Chromium; what is done is not done again). Of recordings and
 measurements, calibrate computes the intervals of `h3sim predict` anew (develop part), and table
 prints errors and coverage; neither needs a browser. hints applies the first hint of each site to
-its files and measures it over one link.
+its files and measures it over one link, edits two edits of each site, whether they help or not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,14 @@ from validation.sites.errors import (
     summary,
     without_own,
 )
-from validation.sites.hinting import hint_loads, hint_rows, measure_hints
+from validation.sites.hinting import (
+    EDITS,
+    HINTS,
+    edit_loads,
+    edit_rows,
+    measure_edits,
+    measure_hints,
+)
 from validation.sites.measuring import measure, record
 from validation.sites.packages import Part, all_sites
 
@@ -39,13 +46,13 @@ _HEADERS = (
     "covered",
 )
 
-_HINT_HEADERS = ("site", "first hint", "LCP: h3sim", "Chromium", "verdict")
+_EDIT_HEADERS = ("site", "edit", "LCP: h3sim", "Chromium", "verdict", "sign")
 
 
 def main() -> int:
     """Run one step."""
     parser = Parser(prog="python -m validation.sites", description=__doc__)
-    steps = ("collect", "record", "measure", "calibrate", "table", "hints")
+    steps = ("collect", "record", "measure", "calibrate", "table", "hints", "edits")
     parser.add_argument("command", choices=steps)
     parser.add_argument("sites", nargs="*", metavar="SITE", help="names (default: all)")
     parser.add_argument("--again", action="store_true", help="record what was recorded")
@@ -65,14 +72,27 @@ def main() -> int:
         record(sites, is_again=options.again)
     elif options.command == "measure":
         measure(sites)
-    elif options.command == "hints":
-        measure_hints([site for site in sites if site.part == Part.DEVELOP])
-        print(tabulate(list(hint_rows(hint_loads())), _HINT_HEADERS, disable_numparse=True))
+    elif options.command in ("hints", "edits"):
+        own = [site for site in sites if site.part == Part.DEVELOP]
+        is_hints = options.command == "hints"
+        (measure_hints if is_hints else measure_edits)(own)
+        _print_edits(list(edit_rows(edit_loads(HINTS if is_hints else EDITS))))
     elif options.command == "calibrate":
         calibrate(measured_sites(Part.DEVELOP))
     else:
         _print_table(options.part, options.folder)
     return 0
+
+
+def _print_edits(rows: list[list[str]]) -> None:
+    print(tabulate(rows, _EDIT_HEADERS, disable_numparse=True))
+    for what, own in (
+        ("that moved LCP", rows),
+        ("of which were not disturbed", [row for row in rows if not row[-2].endswith("?")]),
+    ):
+        signs = [row[-1] for row in own if row[-1] != "-"]
+        n_right, n_opposite = signs.count("right"), signs.count("opposite")
+        print(f"\nsign right for {n_right} of {len(signs)} {what}, opposite for {n_opposite}")
 
 
 def _print_table(part: str, folder: Path | None) -> None:

@@ -98,8 +98,17 @@ def measured_times() -> dict[tuple[str, str, str], Times]:
         for key, times in values.items()
         if min(times) > 0
         and (len(times) >= _MIN_LOADS or key[2] == "speed-index")
-        and (max(times) - min(times) <= _MAX_SPREAD_MS or (_spread(times) or 0) <= _MAX_SPREAD)
+        and is_steady(times)
     }
+
+
+def is_steady(times: Sequence[float]) -> bool:
+    """Return whether the times of several loads are so close that nothing disturbed them.
+
+    >>> is_steady([300, 334]), is_steady([900, 990]), is_steady([808, 1012, 816])
+    (True, True, False)
+    """
+    return max(times) - min(times) <= _MAX_SPREAD_MS or (_spread(times) or 0) <= _MAX_SPREAD
 
 
 def _spread(times: Sequence[float]) -> float | None:

@@ -273,7 +273,8 @@ class Causes:
             awaited = self._synchronous_request(exchange, index, urls)
             if awaited is not None:
                 return self._after_completion(exchange, awaited)
-            return self._after_execution(exchange, max(scripts, key=self._first_run))
+            loaded = self._loaded_before(exchange, index, urls)
+            return self._after_execution(exchange, loaded or max(scripts, key=self._first_run))
         for frame in initiator.stack:
             found = self._last_exchange_before(frame.url, index)
             document = None if found is None else self._documents.get(found.hop_id)
@@ -344,6 +345,22 @@ class Causes:
                 shared = any(frame.url in urls for frame in other.asked_by.stack)
                 return other if shared else None
         return None
+
+    def _loaded_before(
+        self, exchange: RecordedExchange, index: int, urls: AbstractSet[str]
+    ) -> RecordedExchange | None:
+        """Return the script for which a loader of scripts waited, as in `find_parents`."""
+        if exchange.type != "Script":
+            return None
+        loaded = [
+            (ran_us, other)
+            for other in self._exchanges[:index]
+            if other.type == "Script"
+            and {frame.url for frame in other.asked_by.stack} == urls
+            and (ran_us := self._ran_us.get(other.url)) is not None
+            and ran_us <= exchange.requested_ms * US_PER_MS
+        ]
+        return max(loaded, key=lambda each: each[0], default=(0.0, None))[1]
 
     def _first_run(self, script: RecordedExchange) -> tuple[float, int]:
         """Return a sort key: when a script first ran, then its request, if the trace lacks it."""
