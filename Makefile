@@ -261,7 +261,7 @@ clean: ## remove the .venv, caches and figures
 	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks *.egg-info
 
 .PHONY: validate
-validate: $(DEV) ## print every table of the pages in docs/validation.md that needs no server (at most 20 minutes on two cores; ARGS=headers for those whose names contain it)
+validate: $(DEV) ## print every table of the pages in docs/validation.md that needs no server (half an hour on two cores; ARGS=headers for those whose names contain it)
 	$(BIN)/python -m validation $(ARGS)
 
 .PHONY: validate-all

@@ -1,7 +1,7 @@
 """`make validate`: prints the tables of the pages that docs/validation.md lists, page by page.
 
-Without `--all` those that need no server, no browser and no toolchain, and take 20 minutes of two
-cores together. Words pick pages or commands that contain one of them.
+Without `--all` those that need no server, no browser and no toolchain, and take half an hour of
+two cores together. Words pick pages or commands that contain one of them.
 """
 
 from __future__ import annotations

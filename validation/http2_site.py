@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import h2.config
 import h2.connection
 import h2.events
+import h2.exceptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -270,7 +271,10 @@ class _Connection:
         answer: Answer = self._server.site.answer(target, fields.get("accept-encoding", ""))
         head = [(":status", str(answer.status.value))]
         head += [(name.lower(), value) for name, value in answer.fields]
-        self._h2.send_headers(stream_id, head, end_stream=not answer.body)
+        try:
+            self._h2.send_headers(stream_id, head, end_stream=not answer.body)
+        except h2.exceptions.ProtocolError:  # the stream was reset together with its request
+            return
         if answer.body:
             urgency = _URGENCY.search(priority)
             self._waiting[stream_id] = _Response(

@@ -28,8 +28,10 @@ OF_OTHERS = {
         *(
             "--cell",
             "--connections",
-            "--cpu",
             "--half",
+            "--scripts",
+            "--survival",
+            "--web",
             "--think",
             "--draw",
             "--sites",
