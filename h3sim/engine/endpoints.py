@@ -388,6 +388,7 @@ class EndpointFactory:
             initial_window_bytes=profile.initial_window_bytes,
             beta=profile.beta,
             hystart=profile.hystart,
+            search=profile.search,
             rate_bps=None if down is None else down.rate_bps,
         )
         if role is Role.CLIENT:

@@ -80,6 +80,14 @@ class TransportProfile(FileDisplay):
             "HyStart++ in slow start, with `cubic` and `newreno`; HyStart with `cubic-linux`",
         ),
     )
+    search: bool = field(
+        default=False,
+        metadata=declare(
+            Flag(),
+            "SEARCH in slow start (draft-chung-ccwg-search-09, as Firefox has it since May 2026), "
+            "with `cubic` and `newreno`, in place of `hystart`",
+        ),
+    )
     ecn: bool = field(
         default=False,
         metadata=declare(
@@ -181,6 +189,8 @@ class TransportProfile(FileDisplay):
         if window is not None and window < packet_bytes:
             message = f"must be at least a packet ({packet_bytes:,}), is {window:,}"
             yield ValidationIssue(key="initial_window_bytes", message=message)
+        if self.hystart and self.search:
+            yield ValidationIssue(key="search", message="cannot be combined with hystart")
         # Each end would wait for messages of TLS that the other never sends.
         server, client = self.tcp.tls, self.tcp_client.tls
         if server is not client:

@@ -150,6 +150,7 @@ _SETTINGS: Final[dict[str, dict[str, Any]]] = {
     "constant": {"rate_bps": 1_000_000},
     "cubic": {},
     "cubic, hystart": {"hystart": True, "initial_window_bytes": 4000},
+    "cubic, search": {"search": True, "initial_window_bytes": 4000},
     "cubic-aioquic": {},
     "cubic-linux": {},
     "cubic-linux, hystart": {"hystart": True, "initial_window_bytes": 16_000},

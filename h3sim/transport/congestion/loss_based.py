@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from h3sim.transport.congestion.controller import CongestionController
-from h3sim.transport.congestion.slow_start import HyStart
+from h3sim.transport.congestion.slow_start import HyStart, Search, SlowStart
 from h3sim.values._mypyc import mypyc_attr
 from h3sim.values.errors import InputError, ValidationIssue
 from h3sim.values.units import NS_PER_S
@@ -114,16 +114,16 @@ class LossBasedController(CongestionController):
     __slots__ = (
         "_beta",
         "_datagram_bytes",
-        "_hystart",
         "_min_window_bytes",
         "_recovery_start_ns",
+        "_slow_start",
         "_undo",
     )
 
     reads_delivery: ClassVar[bool] = False
     responds_to_ecn: ClassVar[bool] = True
     undone: ClassVar[tuple[str, ...]] = (
-        *("congestion_window", "ssthresh", "_recovery_start_ns", "_hystart"),
+        *("congestion_window", "ssthresh", "_recovery_start_ns", "_slow_start"),
     )
     """The attributes that `on_spurious_loss` restores."""
 
@@ -133,9 +133,12 @@ class LossBasedController(CongestionController):
         self._datagram_bytes = settings.max_datagram_bytes
         self._min_window_bytes = settings.minimum_window_bytes
         self._beta = beta if settings.beta is None else settings.beta
-        self._hystart: HyStart | None = None
+        self._slow_start: SlowStart | None = None
+        """The end of the initial slow start before a loss; None without any, or after it."""
         if settings.hystart:
-            self._hystart = HyStart(max_datagram_bytes=settings.max_datagram_bytes)
+            self._slow_start = HyStart(max_datagram_bytes=settings.max_datagram_bytes)
+        elif settings.search:
+            self._slow_start = Search()
         self._recovery_start_ns: int | None = None
         """congestion_recovery_start_time (RFC 9002 § B.2)."""
         self._undo: dict[str, Any] | None = None
@@ -143,8 +146,8 @@ class LossBasedController(CongestionController):
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Record a packet that is sent."""
-        if self._hystart is not None:
-            self._hystart.on_sent(packet.number)
+        if self._slow_start is not None:
+            self._slow_start.on_sent(packet.number, packet.size_bytes)
 
     def on_acked(
         self,
@@ -155,12 +158,13 @@ class LossBasedController(CongestionController):
         is_cwnd_underutilized: bool,
     ) -> None:
         """Grow the window by packets that were sent outside recovery (RFC 9002 § B.5)."""
-        # HyStart++ exists in the initial slow start only, before any recovery or `ssthresh`, so no
+        # It exists in the initial slow start only, before any recovery or `ssthresh`, so no
         # packet needs to be checked for being sent in recovery.
-        if self._hystart is not None:
-            self._watch_delay(
-                self._hystart,
+        if self._slow_start is not None:
+            self._continue_slow_start(
+                self._slow_start,
                 packets,
+                now_ns,
                 rtt.latest_rtt_ns,
                 is_cwnd_underutilized=is_cwnd_underutilized,
             )
@@ -209,8 +213,8 @@ class LossBasedController(CongestionController):
             return
         self._recovery_start_ns = now_ns
         self._undo = None  # a mark is no loss
-        # HyStart++ is for the initial slow start (RFC 9406 § 4.3): after a loss `ssthresh` ends it.
-        self._hystart = None
+        # They are for the initial slow start (RFC 9406 § 4.3): after a loss `ssthresh` ends it.
+        self._slow_start = None
         self._reduce()
 
     def on_spurious_loss(self, now_ns: int) -> None:
@@ -231,21 +235,23 @@ class LossBasedController(CongestionController):
         """Return None."""
         return None
 
-    def _watch_delay(
+    def _continue_slow_start(
         self,
-        hystart: HyStart,
+        slow_start: SlowStart,
         packets: Sequence[SentPacket],
+        now_ns: int,
         latest_rtt_ns: int,
         *,
         is_cwnd_underutilized: bool,
     ) -> None:
-        """Continue the initial slow start by RFC 9406."""
+        """Continue the initial slow start, which may end before a loss."""
+        acked_bytes = sum(packet.size_bytes for packet in packets)
         if not is_cwnd_underutilized:
-            acked_bytes = sum(packet.size_bytes for packet in packets)
             # Growth first: the ACK that ends slow start still grows the window.
-            self.congestion_window += hystart.growth_bytes(acked_bytes)
-        if hystart.on_ack(packets[-1].number, latest_rtt_ns):
-            self._hystart = None
+            self.congestion_window += slow_start.growth_bytes(acked_bytes)
+        number = packets[-1].number
+        if slow_start.on_ack(number, latest_rtt_ns, acked_bytes, now_ns, is_cwnd_underutilized):
+            self._slow_start = None
             self.ssthresh = self.congestion_window
 
     def _avoid_congestion(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
@@ -381,8 +387,8 @@ class CubicController(LossBasedController):
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Exclude the time in which nothing was in flight (RFC 9438 §§ 4.2, 5.8)."""
-        if self._hystart is not None:  # inlined from `super`, which would cost a call per packet
-            self._hystart.on_sent(packet.number)
+        if self._slow_start is not None:  # inlined from `super`, which would cost a call per packet
+            self._slow_start.on_sent(packet.number, packet.size_bytes)
         # *bytes_in_flight* includes the packet: nothing else was in flight.
         if bytes_in_flight <= packet.size_bytes and self._epoch_at_ns is not None:
             self._epoch_at_ns += packet.sent_at_ns - self._updated_at_ns

@@ -54,6 +54,7 @@ class ControllerSettings:
     initial_window_bytes: int | None = None
     beta: float | None = None
     hystart: bool = False
+    search: bool = False
     rate_bps: int | None = None
 
     def __post_init__(self) -> None:

@@ -1,5 +1,6 @@
-"""The end of slow start before a loss: HyStart++ (RFC 9406), and HyStart as Linux 6 has it."""
+"""The end of slow start before a loss: HyStart++, SEARCH, and HyStart as Linux 6 has it."""
 
+# ruff: noqa: ARG002 - an algorithm need not use every argument
 from __future__ import annotations
 
 from typing import Final
@@ -23,7 +24,32 @@ _MAX_GROWTH_PACKETS: Final = 8
 """The limit of growth per ACK, in packets, for senders without pacing (L, RFC 9406 § 4.3)."""
 
 
-class HyStart:
+class SlowStart:
+    """The initial slow start of a controller: how it grows, and when it ends before a loss."""
+
+    __slots__ = ()
+
+    def on_sent(self, number: int, size_bytes: int = 0) -> None:
+        """Record a packet that is sent."""
+        raise NotImplementedError
+
+    def growth_bytes(self, acked_bytes: int) -> int:
+        """Return by how much the window grows when one ACK covers *acked_bytes* more."""
+        raise NotImplementedError
+
+    def on_ack(
+        self,
+        number: int,
+        latest_rtt_ns: int,
+        acked_bytes: int = 0,
+        now_ns: int = 0,
+        is_cwnd_underutilized: bool = False,
+    ) -> bool:
+        """Handle an ACK whose highest new packet is *number*; return whether slow start ends."""
+        raise NotImplementedError
+
+
+class HyStart(SlowStart):
     """The HyStart++ algorithm: the smallest RTT of each round ends slow start (RFC 9406 § 4.2).
 
     A round ends when a packet is acknowledged that was sent after its beginning. If a round's
@@ -70,7 +96,7 @@ class HyStart:
         """True in Conservative Slow Start."""
         return self._baseline_ns is not None
 
-    def on_sent(self, number: int) -> None:
+    def on_sent(self, number: int, size_bytes: int = 0) -> None:
         """Record a packet that is sent."""
         self._largest_sent = number
 
@@ -81,7 +107,14 @@ class HyStart:
         growth_bytes = min(acked_bytes, self._max_growth_bytes)
         return growth_bytes if self._baseline_ns is None else growth_bytes // _CSS_GROWTH_DIVISOR
 
-    def on_ack(self, number: int, latest_rtt_ns: int) -> bool:
+    def on_ack(
+        self,
+        number: int,
+        latest_rtt_ns: int,
+        acked_bytes: int = 0,
+        now_ns: int = 0,
+        is_cwnd_underutilized: bool = False,
+    ) -> bool:
         """Handle an ACK whose highest new packet is *number*; return whether slow start ends."""
         # Before the sample: the ACK that ends a round is the first of the next one.
         if number >= self._round_end and self._ends_in_new_round():
@@ -123,6 +156,92 @@ class HyStart:
         # The round in which CSS began counts too, however little of it was left.
         self._css_rounds += 1
         return self._css_rounds >= _CSS_ROUNDS
+
+
+_SEARCH_BINS: Final = 10
+"""The bins of a window (W)."""
+_SEARCH_WINDOW_PERCENT: Final = 350
+"""A window in percent of the first RTT (WINDOW_SIZE_FACTOR)."""
+_SEARCH_EXTRA_BINS: Final = 15
+"""The bins by which it can look back, beyond a window (EXTRA_BINS)."""
+_SEARCH_THRESH_PERCENT: Final = 26
+"""The share of the bytes sent that may not have been delivered (THRESH)."""
+
+
+class Search(SlowStart):
+    """SEARCH: slow start ends when delivery falls behind what was sent a round trip before.
+
+    As in neqo, Firefox's QUIC, at 80ca01ee (August 2026; in use since May 2026): draft-chung-ccwg-
+    search-09 without its drain phase and without scaled bins. Time is cut into bins of 35 % of the
+    first RTT; at the end of each, the bytes that were acknowledged in the last ten are compared
+    with those sent in the ten that ended an RTT before.
+
+    >>> search = Search()
+    >>> search.on_sent(0, 1000)
+    >>> search.growth_bytes(2000), search.on_ack(0, 100_000_000, 1000, 100_000_000)
+    (2000, False)
+    """
+
+    __slots__ = ("_acked", "_acked_bytes", "_bin_ends_at_ns", "_bin_ns", "_sent", "_sent_bytes")
+
+    def __init__(self) -> None:
+        self._acked: list[int] = []
+        """All bytes acknowledged by the end of each bin, from the first ACK on."""
+        self._sent: list[int] = []
+        """All bytes sent by then."""
+        self._acked_bytes = self._sent_bytes = 0
+        self._bin_ns = self._bin_ends_at_ns = 0
+
+    def on_sent(self, number: int, size_bytes: int = 0) -> None:
+        """Count a packet that is sent."""
+        self._sent_bytes += size_bytes
+
+    def growth_bytes(self, acked_bytes: int) -> int:
+        """Return by how much the window grows when one ACK covers *acked_bytes* more."""
+        return acked_bytes
+
+    def on_ack(
+        self,
+        number: int,
+        latest_rtt_ns: int,
+        acked_bytes: int = 0,
+        now_ns: int = 0,
+        is_cwnd_underutilized: bool = False,
+    ) -> bool:
+        """Handle an ACK; return whether slow start ends."""
+        self._acked_bytes += acked_bytes
+        if is_cwnd_underutilized:
+            return False
+        if not self._acked:
+            self._bin_ns = max(1, latest_rtt_ns * _SEARCH_WINDOW_PERCENT // (100 * _SEARCH_BINS))
+            self._bin_ends_at_ns = now_ns + self._bin_ns
+            self._acked, self._sent = [self._acked_bytes], [self._sent_bytes]
+        if now_ns <= self._bin_ends_at_ns:
+            return False
+        n_passed = (now_ns - self._bin_ends_at_ns) // self._bin_ns + 1
+        if n_passed > _SEARCH_BINS:  # too old to be compared
+            self._acked, self._sent = [], []
+            self._acked_bytes = self._sent_bytes = 0
+            return False
+        self._bin_ends_at_ns += n_passed * self._bin_ns
+        self._acked += [self._acked[-1]] * (n_passed - 1) + [self._acked_bytes]
+        self._sent += [self._sent[-1]] * (n_passed - 1) + [self._sent_bytes]
+        return self._has_flattened(latest_rtt_ns)
+
+    def _has_flattened(self, latest_rtt_ns: int) -> bool:
+        """Return whether much less was delivered than had been sent an RTT before."""
+        n_back, rest_ns = divmod(latest_rtt_ns, self._bin_ns)
+        now = len(self._acked) - 1
+        before = now - n_back
+        if before <= _SEARCH_BINS or n_back >= _SEARCH_EXTRA_BINS:
+            return False
+        delivered = self._acked[now] - self._acked[now - _SEARCH_BINS]
+        # Between two bins, in whole percent, as neqo does.
+        percent = rest_ns * 100 // self._bin_ns
+        earlier = self._sent[before - 1] - self._sent[before - 1 - _SEARCH_BINS]
+        later = self._sent[before] - self._sent[before - _SEARCH_BINS]
+        sent = (earlier * percent + later * (100 - percent)) // 100
+        return sent > 0 and max(0, sent - delivered) * 100 // sent >= _SEARCH_THRESH_PERCENT
 
 
 class LinuxHyStart:
