@@ -6,6 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from PIL import Image
+
 import h3sim
 from h3sim import catalog
 from h3sim.reporting.study_plots import save_matrix_plot
@@ -66,6 +68,7 @@ def main() -> None:
     speedups = {row.scheme: (row.geometric, row.low, row.high) for row in rows}
     pairs = matrix_of(speedups)
     save_matrix_plot(pairs, FIGURE, found.baseline)
+    Image.open(FIGURE).convert("RGB").quantize(64).save(FIGURE, optimize=True)
     grid = grid_table(pairs).to_markdown()
     lost = Table(["what", "clients", "servers"], _lost()).to_markdown()
     heads = ["change", "before", "speedup", "on pages: better, worse by 5 %"]
