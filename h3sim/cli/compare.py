@@ -123,6 +123,11 @@ def _print_matrix(speedups: dict[str, Speedup], send_buffer_kb: float, options: 
     print("\nspeedups, what a better server or client would add, and what is lost between them:\n")
     has_intervals = any(row.low is not None for row in rows)
     ends = (Column.ratio("from"), "low"), (Column.ratio("to"), "high")
+    if options.map is not None and send_buffer_kb == options.send_buffers_kb[0]:
+        from h3sim.reporting.study_plots import save_matrix_plot  # lazy: imports matplotlib
+
+        save_matrix_plot(rows, options.map, options.baseline, **output.figure_style(options))
+        output.report_written(options.map)
     table = output.of(
         rows,
         "client",
@@ -472,6 +477,12 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
         not_with="--seeds",
     ),
     *common.figure_options(),
+    Argument(
+        "--map FILE",
+        "draw the speedups of clients before servers, with the first send buffer: FILE.png,"
+        " .svg or .pdf",
+        output=output.PLOT,
+    ),
     Argument(
         "--race FILE",
         "write each page's loads as pages that fill in, side by side: FILE.html",

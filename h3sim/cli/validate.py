@@ -6,6 +6,7 @@ import textwrap
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from h3sim import catalog
 from h3sim.advice.validation import (
     LATE_KINDS,
     SURVEYED,
@@ -96,11 +97,12 @@ def _read_servers(word: str, options: Options) -> list[Scheme | str]:
 def _check_url(options: Options) -> None:
     """Refuse more than one URL, and options of simulated loads beside one."""
     urls = [each for each in options.schemes or () if isinstance(each, str) and "://" in each]
-    others = options.given - {"schemes", "json", "insecure", "http3", "no_truncate"}
+    live = {"insecure", "http3", "like"}
+    others = options.given - {"schemes", "json", "no_truncate"} - live
     if urls and (len(options.schemes) > 1 or others):
-        message = "goes only with --json, --http3, --insecure and --no-truncate: it is live"
+        message = "goes only with --json, --http3, --insecure, --like and --no-truncate: it is live"
         raise InputError.at("URL", message)
-    for name in ("insecure", "http3"):
+    for name in sorted(live):
         if name in options.given and not urls:
             raise InputError.at(f"--{name}", "goes only with a URL")
 
@@ -136,6 +138,12 @@ def _runs(sent: Sequence[int]) -> str:
     ),
     Argument("--http3", "test a live server over HTTP/3, not HTTP/2"),
     Argument("--insecure", "accept any certificate of a live server"),
+    Argument(
+        "--like NAMES",
+        "end with exit code 1 unless a live server sends in the order of one of these servers",
+        many="commas",
+        read=lambda name, _: catalog.load_server(name).name,
+    ),
     shared.Halves(),
     Argument(
         "--late-kind KIND",
@@ -149,7 +157,7 @@ def _runs(sent: Sequence[int]) -> str:
     of=_test,
     checks=(_check_url,),
 )
-def _print_server_test(found: PrioritizationTest | LiveTest, options: Options) -> None:
+def _print_server_test(found: PrioritizationTest | LiveTest, options: Options) -> int:
     """Run the prioritization test of Davies and Meenan (2018), or test a live server.
 
     Examples:
@@ -174,7 +182,7 @@ def _print_server_test(found: PrioritizationTest | LiveTest, options: Options) -
         heading = f"{found.url} over {found.protocol.value}: {found.server or 'no Server field'}"
         answer = _UPDATES[found.updates.value]
         output.show(width, heading, orders, f"It sends in the order of: {like}. {answer}")
-        return
+        return int(bool(options.like) and not {*options.like} & {*found.like})
     shown = output.of(
         found.rows,
         "scheme",
@@ -192,3 +200,4 @@ def _print_server_test(found: PrioritizationTest | LiveTest, options: Options) -
         f"{found.n_passed} of {len(found.rows)} pass. Of the {SURVEYED} servers and CDNs that"
         f" Davies and Meenan tested in 2018, {SURVEYED_GOOD} passed (Marx 2019, § 2.2).",
     )
+    return 0

@@ -61,9 +61,14 @@ if TYPE_CHECKING:
     from h3sim.reporting.style import FigureStyle
     from h3sim.study import Results
     from h3sim.study.header_study import HeaderRow
+    from h3sim.study.matrix import PairRow
     from h3sim.study.statistics.pairs import How
 
 
+_PAIR_WIDTH_IN, _PAIR_HEIGHT_IN, _NAMES_WIDTH_IN = 1.6, 0.28, 1.4
+"""Of a cell of a map of clients and servers, and the room for names of servers."""
+_DARK_SHARE = 0.6
+"""From which share of the strongest colour on a text is white."""
 _SIZE_LABELS = {"small": "small, < 500 kB", "medium": "medium", "large": "large, > 1000 kB"}
 """Legend texts for the size classes of pages (Marx 2019, Fig. 12)."""
 _SIZE_OFFSET = 0.25
@@ -989,6 +994,70 @@ def header_figure(rows: Sequence[HeaderRow], **style: Unpack[FigureStyle]) -> Fi
     if not axes[0, 0].containers:  # bars have their names below them
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", fontsize=SMALL, frameon=False)
+    return figure
+
+
+def save_matrix_plot(
+    rows: Sequence[PairRow],
+    path: str | os.PathLike[str],
+    baseline: str = "",
+    **style: Unpack[FigureStyle],
+) -> None:
+    """Write the map of *rows* to *path*, which ends in .png, .svg or .pdf.
+
+    Raises:
+        InputError: if the ending is another, or the file cannot be written.
+    """
+    check_ending(path)
+    save_figure(matrix_figure(rows, baseline, **style), path)
+
+
+@plot_function
+def matrix_figure(
+    rows: Sequence[PairRow], baseline: str = "", **style: Unpack[FigureStyle]
+) -> Figure:
+    """Return a map of the speedups of clients before servers, with their intervals.
+
+    A row is a server, the best first; a number whose interval excludes 1 is bold.
+    """
+    clients = list(dict.fromkeys(row.client for row in rows))
+    best_first = sorted(rows, key=lambda row: -row.speedup)
+    servers = list(dict.fromkeys(row.server for row in best_first))
+    at = {(row.client, row.server): row for row in rows}
+    grid = [[at[client, server].speedup for client in clients] for server in servers]
+    has_intervals = any(row.low is not None for row in rows)
+    cell_in = _PAIR_WIDTH_IN if has_intervals else _PAIR_WIDTH_IN / 2
+    figure = ShownFigure(
+        figsize=(_NAMES_WIDTH_IN + cell_in * len(clients), 1.2 + _PAIR_HEIGHT_IN * len(servers)),
+        layout="constrained",
+    )
+    ax = figure.subplots()
+    logs = np.log2(np.array(grid, dtype=float))
+    most = float(np.abs(logs).max()) or 1.0
+    ax.imshow(logs, aspect="auto", cmap="PuOr_r", vmin=-most, vmax=most)
+    for line_index, server in enumerate(servers):
+        for column, client in enumerate(clients):
+            row = at[client, server]
+            is_dark = abs(math.log2(row.speedup)) > _DARK_SHARE * most
+            is_certain = row.low is not None and not row.low <= 1 <= (row.high or math.inf)
+            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL}
+            look |= {"color": "white" if is_dark else "black"}
+            look |= {"fontweight": "bold" if is_certain else "normal"}
+            interval = "" if row.low is None else f"  {row.low:.2f} to {row.high:.2f}"
+            ax.text(column, line_index, f"{row.speedup:.2f}{interval}", **look)
+    ax.set_xticks(range(len(clients)), clients, rotation=0 if len(clients) < 6 else 90)
+    ax.set_yticks(range(len(servers)), servers)
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0)
+    to = f", relative to {baseline}" if baseline else ""
+    ax.set_xlabel(f"speedup of the ByteIndex above the fold{to}", fontsize=SMALL)
+    best, worst = best_first[0], best_first[-1]
+    set_alt_text(
+        ax,
+        f"A map of {plural(len(servers), 'server')} and {plural(len(clients), 'client')}, the"
+        f" speedup in each cell: the largest is {best.speedup:.2f} with {best.client} before"
+        f" {best.server}, the least {worst.speedup:.2f} with {worst.client} before {worst.server}",
+    )
     return figure
 
 

@@ -14,6 +14,7 @@ from h3sim.schedulers.strict import StrictScheduler
 from h3sim.schedulers.tree import (
     Orphans,
     Queueing,
+    RankedTreeScheduler,
     SelfDependencyError,
     TreeRules,
     TreeScheduler,
@@ -37,6 +38,7 @@ __all__ = [
     "Quantum",
     "Queueing",
     "RankScheduler",
+    "RankedTreeScheduler",
     "Retransmit",
     "RingEpsScheduler",
     "RoundRobinScheduler",

@@ -223,6 +223,15 @@ class SchedulerKind(enum.Enum):
         "ats-heap",
         _tree_of(Queueing.ATS, "The tree as a heap of points that only grow (Traffic Server)"),
     )
+    NGINX_QUEUE = (
+        "nginx-queue",
+        _Properties(
+            make=lambda _: schedulers.RankedTreeScheduler(),
+            signal_kind=SignalKind.TREE,
+            retention_ns=0,  # it keeps closed streams itself
+            about="The tree as a queue by depth, then by share, in which nothing shares (nginx)",
+        ),
+    )
 
     @property
     def signal_kind(self) -> SignalKind:

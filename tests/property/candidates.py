@@ -226,6 +226,11 @@ CLAIMS: dict[SchedulerKind, dict[str, Any]] = {
         "placeholders": 3,
         "skip": {Law.NO_LASTING_DEBT: "a stream that comes late has few points"},
     },
+    SchedulerKind.NGINX_QUEUE: {
+        "claims": (FreesMemory(keeps=32),),
+        "placeholders": 3,
+        "skip": {Law.NO_STARVATION: "equal responses go one after the other"},
+    },
 }
 """By mechanism; one that is not here is held to what holds for every scheduler."""
 

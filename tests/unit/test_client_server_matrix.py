@@ -8,7 +8,10 @@ import pytest
 
 from h3sim.catalog import list_clients, list_servers, load_client, load_server, text_of
 from h3sim.cli.main import main
+from h3sim.reporting import alt_text
+from h3sim.reporting.study_plots import matrix_figure
 from h3sim.study.matrix import grid_table, lost_between, matrix_of
+from tools.picture_check import errors_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +42,21 @@ def test_the_map_has_a_row_per_server_and_a_column_per_client() -> None:
         "chrome": "1.00 (0.90 to 1.10)",
         "safari": "0.50 (0.40 to 0.60)",
     }
+
+
+def test_the_figure_has_the_numbers_and_marks_what_is_certain() -> None:
+    figure = matrix_figure(matrix_of(SPEEDUPS), "rr")
+    (ax,) = figure.axes
+    weights = {text.get_text(): text.get_fontweight() for text in ax.texts}
+    assert weights == {
+        "1.20  1.10 to 1.30": "bold",
+        "1.00  0.90 to 1.10": "normal",
+        "1.50  1.40 to 1.60": "bold",
+        "0.50  0.40 to 0.60": "bold",
+    }
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["quic-go", "haproxy"]
+    assert "1.50 with safari before quic-go" in alt_text(figure)
+    assert list(errors_in(figure)) == []
 
 
 @pytest.mark.parametrize(
@@ -72,10 +90,15 @@ def test_every_pair_can_be_judged() -> None:
             assert isinstance(lost_between(client, server), list)
 
 
-def test_compare_prints_the_matrix_of_all_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_prints_and_draws_the_matrix_of_all_pairs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pairs = ["--client", "chrome,safari", "--server", "quic-go,haproxy", "--send-buffer-kb", "0"]
-    assert main(["compare", "davies-meenan", "--network", "cable", *pairs]) == 0
+    drawn = tmp_path / "map.svg"
+    given = ["--network", "cable", *pairs, "--map", str(drawn)]
+    assert main(["compare", "davies-meenan", *given]) == 0
     text = capsys.readouterr().out
+    assert "haproxy" in drawn.read_text("utf-8")
     assert "clients before servers" in text
     assert text.count("all: the server reads no signal") == 2
 

@@ -137,6 +137,10 @@ def test_the_command_says_what_a_server_does(capsys: pytest.CaptureFixture[str])
     text = capsys.readouterr().out
     assert "tested/1" in text
     assert "It sends in the order of:" in text
+    with served(RoundRobinScheduler) as url:
+        assert main(["prioritization-test", url, "--like", "haproxy,rfc9218"]) == 0
+        assert main(["prioritization-test", url, "--like", "rfc9218"]) == 1
+    assert main(["prioritization-test", url, "--like", "no-server"]) == 2
 
 
 def test_what_cannot_be_tested_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,6 +76,7 @@ def test_only_trees_by_the_rfc_keep_streams_that_are_done() -> None:
         kind: kind.retention_ns for kind in SchedulerKind if kind.signal_kind is SignalKind.TREE
     }
     assert kept[SchedulerKind.NGHTTP2_TREE] == kept[SchedulerKind.H2O_CALENDAR] == 0
+    assert kept[SchedulerKind.NGINX_QUEUE] == 0
     assert kept[SchedulerKind.ATS_HEAP] == kept[SchedulerKind.TREE] == RETENTION_NS
     batching = [kind for kind in kept if kind.batches_responses]
     assert batching == [SchedulerKind.NGHTTP2_TREE]

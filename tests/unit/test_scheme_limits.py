@@ -27,7 +27,7 @@ CLASSES: dict[str, dict[str, Any]] = {"buckets": {"bucket": 1, "level": 1}}
 EPS = {"eps", "eps-rings", "eps-bytes"}
 EXACT_TREES = {"tree", "zero-weight-tree", "zero-last-tree", "quicker-zero-tree"}
 ZERO_WEIGHTS = EXACT_TREES - {"tree"}
-TREES = EXACT_TREES | {"nghttp2-tree", "h2o-calendar", "ats-heap"}
+TREES = EXACT_TREES | {"nghttp2-tree", "h2o-calendar", "ats-heap", "nginx-queue"}
 EVERY = {kind.value for kind in SchedulerKind}
 ALLOWED = {
     "server": EVERY,
@@ -73,11 +73,9 @@ class TestMechanisms:
         assert those(lambda kind: kind.has_turns) == {"round-robin", "eps"}
         assert those(lambda kind: kind.has_orphans) == EXACT_TREES
         assert those(lambda kind: kind.batches_responses) == {"nghttp2-tree"}
-        assert those(lambda kind: kind.retention_ns == 0) == {"nghttp2-tree", "h2o-calendar"}
-        assert those(lambda kind: kind.retention_ns == ms(500)) == EVERY - {
-            "nghttp2-tree",
-            "h2o-calendar",
-        }
+        own = {"nghttp2-tree", "h2o-calendar", "nginx-queue"}
+        assert those(lambda kind: kind.retention_ns == 0) == own
+        assert those(lambda kind: kind.retention_ns == ms(500)) == EVERY - own
         assert ms(500) == RETENTION_NS
 
     @pytest.mark.parametrize("signalling", ALLOWED)

@@ -386,7 +386,9 @@ class TestSchemes:
             "classes.all.arrangement: needs exclusive dependencies, which 'draft-20' lacks"
         ]
 
-    @pytest.mark.parametrize("mechanism", ["nghttp2-tree", "h2o-calendar", "ats-heap"])
+    @pytest.mark.parametrize(
+        "mechanism", ["nghttp2-tree", "h2o-calendar", "ats-heap", "nginx-queue"]
+    )
     def test_servers_of_http_2_have_no_orphan_placeholder(self, mechanism: str) -> None:
         assert problems(mechanism=mechanism, signalling="draft-22") == [
             f"signalling: 'draft-22' has orphan placeholders, which '{mechanism}' does not support"

@@ -4,12 +4,14 @@ Begin with `scheduler.py`; `shape.py` has the tree, `disciplines.py` the order a
 """
 
 from h3sim.schedulers.tree.options import Orphans, Queueing, TreeRules, UnknownParent, Weights
+from h3sim.schedulers.tree.ranked import RankedTreeScheduler
 from h3sim.schedulers.tree.scheduler import TreeScheduler
 from h3sim.schedulers.tree.shape import SelfDependencyError
 
 __all__ = [
     "Orphans",
     "Queueing",
+    "RankedTreeScheduler",
     "SelfDependencyError",
     "TreeRules",
     "TreeScheduler",
