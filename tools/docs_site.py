@@ -47,7 +47,7 @@ SECTIONS = {
     ),
     "How-to: one question each": (
         *("docs/how-to", "docs/hints", "docs/teaching", "docs/lesson", "notebooks/lesson-slides"),
-        *("docs/install", "docs/importing", "docs/recording", "docs/studies"),
+        *("docs/install", "docs/importing", "docs/recording", "docs/studies", "docs/learning"),
         *("docs/testing-schedulers", "docs/scheduler-in-ci"),
         *("docs/conformance-protocol", "docs/priority-vectors"),
         *("docs/processes", "docs/figures", "docs/releasing"),

@@ -7,7 +7,7 @@ SimPy. Begin with `simulation.py`, then `http_connection.py`.
 from h3sim.engine.connections import Connection, PacketCount
 from h3sim.engine.environment import LoadEnvironment, Process
 from h3sim.engine.load_spec import LoadResult, LoadSpec
-from h3sim.engine.simulation import simulate
+from h3sim.engine.simulation import SteppedLoad, simulate
 
 __all__ = [
     "Connection",
@@ -16,5 +16,6 @@ __all__ = [
     "LoadSpec",
     "PacketCount",
     "Process",
+    "SteppedLoad",
     "simulate",
 ]
