@@ -7,7 +7,8 @@ SimPy. Begin with `simulation.py`, then `http_connection.py`.
 from h3sim.engine.connections import Connection, PacketCount
 from h3sim.engine.environment import LoadEnvironment, Process
 from h3sim.engine.load_spec import LoadResult, LoadSpec
-from h3sim.engine.simulation import SteppedLoad, simulate
+from h3sim.engine.simulation import simulate
+from h3sim.engine.stepped_load import SteppedLoad
 
 __all__ = [
     "Connection",

@@ -6,34 +6,28 @@ Read next, on the path of docs/reading.md: `h3sim/engine/browser_driver.py`.
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from h3sim.engine.browser_driver import Requester
 from h3sim.engine.builders import ConstantRateBuilder, LinkBuilder, LoadRun
-from h3sim.engine.connections import Connection
 from h3sim.engine.environment import EventPriority
-from h3sim.engine.load_spec import LoadResult
+from h3sim.engine.load_results import build_connection_result, build_load
 from h3sim.page.hosts import host_names
 from h3sim.schemes import CustomScheduler
-from h3sim.signals import Eps
-from h3sim.trace import in_order_requested, merged_trace
+from h3sim.trace import merged_trace
 from h3sim.transport import Protocol as HttpProtocol
 from h3sim.values.errors import ConnectionTimeoutError, StalledError
 from h3sim.values.garbage import gc_paused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from h3sim.engine.browser_driver import BrowserDriver
     from h3sim.engine.connections import CarriedFlow
     from h3sim.engine.environment import LoadEnvironment, Process
-    from h3sim.engine.http_connection import HttpConnection
-    from h3sim.engine.load_spec import LoadSpec
+    from h3sim.engine.load_spec import LoadResult, LoadSpec
     from h3sim.engine.transport import ProgressCallback
-    from h3sim.headers.base import HeaderRun
     from h3sim.schemes import Scheme
-    from h3sim.signals import Signal
-    from h3sim.trace import Activity, Trace
 
 
 class Connections(Requester, Protocol):
@@ -130,95 +124,10 @@ def _load_over_one_connection(run: LoadRun) -> LoadResult:
     )
     activities = connector.driver.browser.activities
     hosts = host_names(spec.page.resources, spec.page.root)
-    result = _build_connection_result(
+    result = build_connection_result(
         spec, connection, hosts, asked_for=connector.driver.asked_for, activities=activities
     )
-    return _build_load(spec, [result], result.connection.trace, flows_carried)
-
-
-class SteppedLoad:
-    """A load over one connection that stops before the server sends something new.
-
-    There, `set_urgencies` may give the streams that wait other urgencies than the client's; the
-    scheduler of the scheme must be one of RFC 9218's priorities ("eps").
-
-    >>> from h3sim import LoadConfig, load_page, load_scheme
-    >>> from h3sim.load import resolve
-    >>> spec = resolve(load_page("davies-meenan"), load_scheme("chrome-eps"), LoadConfig())
-    >>> load = SteppedLoad(spec)
-    >>> while load.advance():
-    ...     load.set_urgencies((stream, min(stream // 4, 7)) for stream, _ in load.waiting())
-    >>> load.result().trace.packet_rows[-1][0]
-    4580000000
-    """
-
-    def __init__(self, spec: LoadSpec) -> None:
-        run = LoadRun(spec, (), record_packets=False, progress=None)
-        rate = spec.network.constant_rate
-        self._spec = spec
-        self._connector = LinkBuilder(run) if rate is None else ConstantRateBuilder(run, rate)
-        self._connection = self._connector.connection()
-        self._streams = self._connection.transport.response_streams
-        environment, driver = self._connector.environment, self._connector.driver
-        environment.returns_to_loop = True
-        limit_ns = spec.limit_ns if rate is None else None
-        begin_load(environment, driver, self._connection, limit_ns=limit_ns)
-
-    @property
-    def now_ns(self) -> int:
-        """The time."""
-        return self._connector.environment.now_ns
-
-    @property
-    def missing(self) -> list[str]:
-        """The ids of the resources that the browser has not received."""
-        return self._connector.driver.browser.waiting
-
-    def advance(self) -> bool:
-        """Run until streams become ready, or get other signals.
-
-        Return False at the end of the load.
-
-        Raises:
-            StalledError: if the load does not end.
-        """
-        environment = self._connector.environment
-        self._streams.expect_change()
-        with gc_paused():
-            goes_on = environment.run_to_send(self._streams.is_changed)
-        if not goes_on and self.missing:
-            raise StalledError(self.missing, n_events=environment.overrun_events or None)
-        return goes_on
-
-    def waiting(self) -> list[tuple[int, int]]:
-        """Return the streams that can be sent, in the order of requests, and their bytes left."""
-        return self._streams.waiting()
-
-    def resource_of(self, stream_id: int) -> int:
-        """Return the index in the page of the resource that a stream requests."""
-        return self._connection.resource_of(stream_id)
-
-    def signals(self) -> Sequence[tuple[int, int, Signal]]:
-        """Return the signals of the client that have arrived so far: time, stream and signal."""
-        return self._connection.signals_received
-
-    def set_urgencies(self, urgencies: Iterable[tuple[int, int]]) -> None:
-        """Give streams urgencies of the server's; one after the other is sent of equal ones."""
-        for stream_id, urgency in urgencies:
-            self._streams.update(stream_id, Eps(urgency=urgency))
-
-    def result(self) -> LoadResult:
-        """Return what happened in the finished load."""
-        browser, asked_for = self._connector.driver.browser, self._connector.driver.asked_for
-        hosts = host_names(self._spec.page.resources, self._spec.page.root)
-        result = _build_connection_result(
-            self._spec,
-            self._connection,
-            hosts,
-            asked_for=asked_for,
-            activities=browser.activities,
-        )
-        return _build_load(self._spec, [result], result.connection.trace, ())
+    return build_load(spec, [result], result.connection.trace, flows_carried)
 
 
 def _load_over_several_connections(run: LoadRun) -> LoadResult:
@@ -232,7 +141,7 @@ def _load_over_several_connections(run: LoadRun) -> LoadResult:
     activities = connector.driver.browser.activities
     is_one = len(connections.opened) == 1
     results = [
-        _build_connection_result(
+        build_connection_result(
             spec,
             entry.connection,
             tuple(host.name for host in entry.group.hosts),
@@ -250,7 +159,7 @@ def _load_over_several_connections(run: LoadRun) -> LoadResult:
     ]
     traces = [result.connection.trace for result in results]
     trace = traces[0] if is_one else merged_trace(traces, connector.driver.asked_for, activities)
-    return _build_load(spec, results, trace, flows_carried)
+    return build_load(spec, results, trace, flows_carried)
 
 
 def _run_load_over(
@@ -287,64 +196,3 @@ def _naming_custom_scheduler(scheme: Scheme) -> Iterator[None]:
         if error.limit_ns is not None:  # the network may just be slow, so only ask
             reason = f"does the scheduler {kind.value!r} pick none of the streams that have data?"
         raise StalledError(error.waiting, error.limit_ns, because=reason) from None
-
-
-class _ConnectionResult(NamedTuple):
-    """A finished connection, and the statistics of its headers."""
-
-    connection: Connection
-    header_runs: tuple[HeaderRun, HeaderRun] | None
-
-
-def _build_connection_result(
-    spec: LoadSpec,
-    connection: HttpConnection,
-    hosts: tuple[str, ...],
-    *,
-    asked_for: Sequence[int],
-    activities: tuple[Activity, ...],
-    number: int = 0,
-    rtt_ns: int | None = None,
-    lookups: tuple[tuple[str, int, int], ...] = (),
-) -> _ConnectionResult:
-    """Return a finished connection, with the browser's activities if it is the only one."""
-    trace = connection.trace(spec.protocol.delivery, activities)
-    header_runs = None
-    if spec.header_compression is not None:
-        from h3sim.engine.header_compression import with_header_sections
-
-        trace, header_runs = with_header_sections(connection.transport, trace)
-    trace = in_order_requested(trace, asked_for)
-    connection_record = Connection(
-        number=number,
-        hosts=hosts,
-        rtt_ns=spec.network.rtt_ns if rtt_ns is None else rtt_ns,
-        opened_at_ns=connection.opened_at_ns,
-        ready_at_ns=connection.ready_at_ns,
-        trace=trace,
-        n_frames=connection.n_frames,
-        frame_bytes=connection.frame_bytes,
-        lookups=lookups,
-    )
-    return _ConnectionResult(connection_record, header_runs)
-
-
-def _build_load(
-    spec: LoadSpec,
-    results: list[_ConnectionResult],
-    trace: Trace,
-    flows_carried: tuple[CarriedFlow, ...],
-) -> LoadResult:
-    """Return the result of all connections; *trace* is that of all of them."""
-    header_runs = None
-    if runs := [result.header_runs for result in results if result.header_runs is not None]:
-        from h3sim.engine.header_compression import sum_header_runs
-
-        header_runs = sum_header_runs(runs)
-    return LoadResult(
-        spec=spec,
-        trace=trace,
-        header_runs=header_runs,
-        connections=tuple(result.connection for result in results),
-        cross_traffic=flows_carried,
-    )

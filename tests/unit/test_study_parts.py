@@ -135,7 +135,7 @@ def test_packed_rows_of_older_stores_stay_readable() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="SLURM runs on Linux")
 def test_the_array_of_slurm_jobs_runs_the_study_and_goes_on(tmp_path: Path) -> None:
-    script = Path(__file__).parents[2] / "docs" / "examples" / "sweep.sbatch"
+    script = Path(__file__).parents[2] / "docs" / "sweep.sbatch"
     study = tmp_path / "study.toml"
     study.write_text(
         'format = "h3sim-study/1"\nname = "s"\npages = ["davies-meenan"]\n'
