@@ -43,11 +43,11 @@ SECTIONS = {
         *("notebooks/03-eleven-schemes", "notebooks/04-when-round-robin-wins"),
         *("notebooks/05-your-own-page", "notebooks/06-own-scheduler", "notebooks/07-study"),
         *("notebooks/08-header-compression", "notebooks/09-how-far-from-optimal"),
-        "notebooks/10-processes",
+        *("notebooks/10-processes", "notebooks/11-ten-jobs"),
     ),
     "How-to: one question each": (
         *("docs/how-to", "docs/hints", "docs/teaching", "docs/lesson", "notebooks/lesson-slides"),
-        *("docs/install", "docs/importing", "docs/recording", "docs/studies"),
+        *("docs/install", "docs/importing", "docs/recording", "docs/studies", "docs/learning"),
         *("docs/testing-schedulers", "docs/scheduler-in-ci"),
         *("docs/conformance-protocol", "docs/priority-vectors"),
         *("docs/processes", "docs/figures", "docs/releasing"),
@@ -100,7 +100,7 @@ $ h3sim compare http2rulez davies-meenan --plot schemes.png
 
 ## Where to start
 
-- **Teach**: the [playground](#playground) has a lesson of five steps, and ten notebooks are a
+- **Teach**: the [playground](#playground) has a lesson of five steps, and eleven notebooks are a
   [course](docs/teaching.md) with exercises that check their answers.
 - **Study**: [a study in fifteen lines](notebooks/07-study.ipynb), then all about
   [studies](docs/studies.md), [metrics](docs/metrics.md) and [networks](docs/networks.md).

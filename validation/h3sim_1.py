@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 import sys
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tabulate import tabulate
@@ -13,7 +13,7 @@ from tabulate import tabulate
 import h3sim
 from h3sim.cli.command import progress_bar
 from h3sim.load import resolve, run_spec
-from h3sim.page import Kind, synthetic, with_first_layout
+from h3sim.page import Kind, site_of, split_by_site, synthetic, with_first_layout
 from h3sim.schemes import Rule, scheme_from_dict, scheme_to_dict
 from h3sim.study.statistics.intervals import mean_interval
 
@@ -32,7 +32,6 @@ _SCHEMES = ("h3sim-1", "chrome-h2", "chrome-eps", "firefox-eps", "safari-eps", "
 _KNOWING = ("bucket-html", "atf-first")
 """They know what no client does when it asks."""
 _NETWORKS = ("cable", "4g", "sander-2mbps-100ms-2pct")
-_PACKAGES = ("npm package", "debian package")
 _SEEDS = range(3)
 _MADE_UP = range(40)
 """Seeds of made-up pages, which nobody had looked at."""
@@ -46,25 +45,13 @@ class Site(NamedTuple):
     pages: tuple[Page, ...]
 
 
-def site_of(page: Page) -> str:
-    """Return where a page comes from: its package, else itself.
-
-    >>> site_of(h3sim.load_page("admin-lte-index")), site_of(h3sim.load_page("http2rulez"))
-    ('npm package admin-lte', 'http2rulez')
-    """
-    source = page.provenance.get("source", "")
-    return " ".join(source.split()[:3]) if source.startswith(_PACKAGES) else page.name
-
-
 def halves(pages: Sequence[Page]) -> tuple[list[Site], list[Site]]:
     """Return the sites that the rules were made with, and those kept for the test."""
-    sites: dict[str, list[Page]] = {}
-    for page in pages:
-        sites.setdefault(site_of(page), []).append(page)
-    names = sorted(sites)
-    random.Random(SPLIT_SEED).shuffle(names)  # noqa: S311 - a split, no secret
-    drawn = [Site(name, tuple(sites[name])) for name in names]
-    return drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
+    training, kept = (
+        [Site(name, tuple(of_site)) for name, of_site in groupby(some, key=site_of)]
+        for some in split_by_site(pages, seed=SPLIT_SEED)
+    )
+    return training, kept
 
 
 def reported(values: Sequence[float]) -> str:

@@ -8,6 +8,7 @@ from h3sim.engine.connections import Connection, PacketCount
 from h3sim.engine.environment import LoadEnvironment, Process
 from h3sim.engine.load_spec import LoadResult, LoadSpec
 from h3sim.engine.simulation import simulate
+from h3sim.engine.stepped_load import SteppedLoad
 
 __all__ = [
     "Connection",
@@ -16,5 +17,6 @@ __all__ = [
     "LoadSpec",
     "PacketCount",
     "Process",
+    "SteppedLoad",
     "simulate",
 ]

@@ -181,6 +181,9 @@ class ConstantRateTransport:
             now_ns = self._next_tick * numerator // denominator
             # Usually nothing else is due before the next tick, and no event is needed for it.
             if not advance_to(now_ns):
+                if environment.returns_to_loop:
+                    environment.at(now_ns, _SEND, self._on_tick, None)
+                    return
                 run_until(now_ns, _SEND)
 
     def _send_out_of_order(self, now_ns: int, chunk: tuple[int, int, int]) -> None:

@@ -90,6 +90,9 @@ class LoadEnvironment(Environment):
         self._failure: Exception | None = None
         """The exception that ended a process, and so the load."""
         self._links: dict[str, LinkControl] = {}
+        self.returns_to_loop = False
+        """True if no event may run others itself (`run_until`): `run_to_send` returns between them.
+        """
         self.has_overrun = False
         """True if `run_load` ended because of too many events, the load's or a process's."""
         self.overrun_events = 0
@@ -165,13 +168,38 @@ class LoadEnvironment(Environment):
 
         Then either no events are left, or there were too many.
         """
-        queue = self._queue
-        try:
+        return self._run(self._run_all)
+
+    def run_to_send(self, is_due: Callable[[], bool]) -> bool:
+        """Run events until *is_due*, and return True before the server can send.
+
+        When the load has ended, it returns False.
+        """
+        queue: list[tuple[Any, ...]] = self._queue
+
+        def run() -> None:
             while queue:
-                # `step` inlined: the call is half the cost of an event.
+                first = queue[0]  # it begins with its time and rank
+                if (first[0] > self._now or first[1] >= EventPriority.SEND) and is_due():
+                    return
                 now_ns, _, _, call, value = heappop(queue)
                 self._now = now_ns
                 call(value, now_ns)
+
+        return not self._run(run) and bool(queue)
+
+    def _run_all(self) -> None:
+        queue = self._queue
+        while queue:
+            # `step` inlined: the call is half the cost of an event.
+            now_ns, _, _, call, value = heappop(queue)
+            self._now = now_ns
+            call(value, now_ns)
+
+    def _run(self, events: Callable[[], None]) -> bool:
+        """Run *events*; return whether `stop` ended them."""
+        try:
+            events()
         except StopSimulation:
             # `stop`, and a process that fails, leave the loop from within the running call.
             if not self._stopped and self._failure is None:

@@ -18,7 +18,7 @@ from h3sim.engine.signalling import (
     has_server_priorities,
 )
 from h3sim.schemes import make_policy
-from h3sim.signals import Signalling
+from h3sim.signals import Signal, Signalling
 from h3sim.trace import Request, SignalSent, Trace
 from h3sim.values.constants import FRAME_HEADER_BYTES, STREAM_ID_STEP
 
@@ -185,6 +185,11 @@ class HttpConnection:
         at_ns = self._environment.now_ns + self._retention_ns
         for stream_id in self._streams.take_drained():
             self._closings.put(at_ns, stream_id)
+
+    @property
+    def signals_received(self) -> list[tuple[int, int, Signal]]:
+        """The signals of the client that have arrived: time, stream and signal."""
+        return self._signalling.record
 
     def resource_of(self, stream_id: int) -> int:
         """Return the index in the page of the resource that a stream requests."""

@@ -6,32 +6,28 @@ Read next, on the path of docs/reading.md: `h3sim/engine/browser_driver.py`.
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from h3sim.engine.browser_driver import Requester
 from h3sim.engine.builders import ConstantRateBuilder, LinkBuilder, LoadRun
-from h3sim.engine.connections import Connection
 from h3sim.engine.environment import EventPriority
-from h3sim.engine.load_spec import LoadResult
+from h3sim.engine.load_results import build_connection_result, build_load
 from h3sim.page.hosts import host_names
 from h3sim.schemes import CustomScheduler
-from h3sim.trace import in_order_requested, merged_trace
+from h3sim.trace import merged_trace
 from h3sim.transport import Protocol as HttpProtocol
 from h3sim.values.errors import ConnectionTimeoutError, StalledError
 from h3sim.values.garbage import gc_paused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from h3sim.engine.browser_driver import BrowserDriver
     from h3sim.engine.connections import CarriedFlow
     from h3sim.engine.environment import LoadEnvironment, Process
-    from h3sim.engine.http_connection import HttpConnection
-    from h3sim.engine.load_spec import LoadSpec
+    from h3sim.engine.load_spec import LoadResult, LoadSpec
     from h3sim.engine.transport import ProgressCallback
-    from h3sim.headers.base import HeaderRun
     from h3sim.schemes import Scheme
-    from h3sim.trace import Activity, Trace
 
 
 class Connections(Requester, Protocol):
@@ -39,6 +35,25 @@ class Connections(Requester, Protocol):
 
     def begin(self, on_ready: Callable[[int], None]) -> None:
         """Connect; *on_ready* is called when the first request may leave."""
+
+
+def begin_load(
+    environment: LoadEnvironment,
+    driver: BrowserDriver,
+    connections: Connections,
+    *,
+    limit_ns: int | None,
+) -> None:
+    """Schedule the first events of a load, which is stalled if it takes longer than *limit_ns*."""
+
+    def on_limit(_value: None, now_ns: int) -> None:
+        raise StalledError(driver.browser.waiting, limit_ns=now_ns)
+
+    if limit_ns is not None:
+        # The last rank of a load: one that ends at this very instant is in time.
+        environment.at(limit_ns, EventPriority.SEND, on_limit, None)
+    driver.requester = connections
+    connections.begin(driver.on_connected)
 
 
 def run_load(
@@ -55,15 +70,7 @@ def run_load(
         StalledError: if the load does not end, or not within *limit_ns*.
     """
     browser = driver.browser
-
-    def on_limit(_value: None, now_ns: int) -> None:
-        raise StalledError(browser.waiting, limit_ns=now_ns)
-
-    if limit_ns is not None:
-        # The last rank of a load: one that ends at this very instant is in time.
-        environment.at(limit_ns, EventPriority.SEND, on_limit, None)
-    driver.requester = connections
-    connections.begin(driver.on_connected)
+    begin_load(environment, driver, connections, limit_ns=limit_ns)
     try:
         if environment.run_load():
             return
@@ -117,10 +124,10 @@ def _load_over_one_connection(run: LoadRun) -> LoadResult:
     )
     activities = connector.driver.browser.activities
     hosts = host_names(spec.page.resources, spec.page.root)
-    result = _build_connection_result(
+    result = build_connection_result(
         spec, connection, hosts, asked_for=connector.driver.asked_for, activities=activities
     )
-    return _build_load(spec, [result], result.connection.trace, flows_carried)
+    return build_load(spec, [result], result.connection.trace, flows_carried)
 
 
 def _load_over_several_connections(run: LoadRun) -> LoadResult:
@@ -134,7 +141,7 @@ def _load_over_several_connections(run: LoadRun) -> LoadResult:
     activities = connector.driver.browser.activities
     is_one = len(connections.opened) == 1
     results = [
-        _build_connection_result(
+        build_connection_result(
             spec,
             entry.connection,
             tuple(host.name for host in entry.group.hosts),
@@ -152,7 +159,7 @@ def _load_over_several_connections(run: LoadRun) -> LoadResult:
     ]
     traces = [result.connection.trace for result in results]
     trace = traces[0] if is_one else merged_trace(traces, connector.driver.asked_for, activities)
-    return _build_load(spec, results, trace, flows_carried)
+    return build_load(spec, results, trace, flows_carried)
 
 
 def _run_load_over(
@@ -189,64 +196,3 @@ def _naming_custom_scheduler(scheme: Scheme) -> Iterator[None]:
         if error.limit_ns is not None:  # the network may just be slow, so only ask
             reason = f"does the scheduler {kind.value!r} pick none of the streams that have data?"
         raise StalledError(error.waiting, error.limit_ns, because=reason) from None
-
-
-class _ConnectionResult(NamedTuple):
-    """A finished connection, and the statistics of its headers."""
-
-    connection: Connection
-    header_runs: tuple[HeaderRun, HeaderRun] | None
-
-
-def _build_connection_result(
-    spec: LoadSpec,
-    connection: HttpConnection,
-    hosts: tuple[str, ...],
-    *,
-    asked_for: Sequence[int],
-    activities: tuple[Activity, ...],
-    number: int = 0,
-    rtt_ns: int | None = None,
-    lookups: tuple[tuple[str, int, int], ...] = (),
-) -> _ConnectionResult:
-    """Return a finished connection, with the browser's activities if it is the only one."""
-    trace = connection.trace(spec.protocol.delivery, activities)
-    header_runs = None
-    if spec.header_compression is not None:
-        from h3sim.engine.header_compression import with_header_sections
-
-        trace, header_runs = with_header_sections(connection.transport, trace)
-    trace = in_order_requested(trace, asked_for)
-    connection_record = Connection(
-        number=number,
-        hosts=hosts,
-        rtt_ns=spec.network.rtt_ns if rtt_ns is None else rtt_ns,
-        opened_at_ns=connection.opened_at_ns,
-        ready_at_ns=connection.ready_at_ns,
-        trace=trace,
-        n_frames=connection.n_frames,
-        frame_bytes=connection.frame_bytes,
-        lookups=lookups,
-    )
-    return _ConnectionResult(connection_record, header_runs)
-
-
-def _build_load(
-    spec: LoadSpec,
-    results: list[_ConnectionResult],
-    trace: Trace,
-    flows_carried: tuple[CarriedFlow, ...],
-) -> LoadResult:
-    """Return the result of all connections; *trace* is that of all of them."""
-    header_runs = None
-    if runs := [result.header_runs for result in results if result.header_runs is not None]:
-        from h3sim.engine.header_compression import sum_header_runs
-
-        header_runs = sum_header_runs(runs)
-    return LoadResult(
-        spec=spec,
-        trace=trace,
-        header_runs=header_runs,
-        connections=tuple(result.connection for result in results),
-        cross_traffic=flows_carried,
-    )

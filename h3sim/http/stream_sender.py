@@ -310,6 +310,7 @@ class StreamSender(Source):
         """The bytes that exist of responses that are not queued yet, if not all do."""
         self._n_active = 0
         """The number of streams that are active in the scheduler."""
+        self._is_changed = False
         self.has_data = False
         """True if `take` may return data, flow control permitting; read often, so an attribute."""
         self._drained: list[int] = []
@@ -326,12 +327,29 @@ class StreamSender(Source):
         """Return the number of bytes in the send buffer, which the scheduler no longer orders."""
         return self._buffer.n_bytes
 
+    def expect_change(self) -> None:
+        """Let `is_changed` report what changes from now on."""
+        self._is_changed = False
+
+    def is_changed(self) -> bool:
+        """Return whether streams became ready, or got other signals, since `expect_change`."""
+        return self._is_changed
+
+    def waiting(self) -> list[tuple[int, int]]:
+        """Return the streams with data that may be sent, by id, and their bytes not yet sent."""
+        return sorted(
+            (stream_id, stream.size - stream.next)
+            for stream_id, stream in self._outgoing.items()
+            if stream.is_active
+        )
+
     def open(self, stream_id: int, signal: Signal) -> None:
         """Open a stream (or, below 0, a placeholder) that has no data yet."""
         self._schedulers.open(stream_id, signal)
 
     def update(self, element_id: int, signal: Signal) -> None:
         """Replace the signal of an open stream or placeholder by *signal*."""
+        self._is_changed = True
         self._schedulers.update(element_id, signal)
 
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:  # noqa: ARG002
@@ -496,6 +514,7 @@ class StreamSender(Source):
         waits = stream.has_new() or (stream.lost and self._resends_in_turn)
         if waits and not stream.is_active:
             stream.is_active = True
+            self._is_changed = True
             self._n_active += 1
             self._scheduler.activate(stream_id)
 

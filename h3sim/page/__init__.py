@@ -24,6 +24,7 @@ from h3sim.page.resource import (
     ServerPriority,
     TriggerEvent,
 )
+from h3sim.page.sites import site_of, split_by_site
 from h3sim.page.synthetic import generate, parameters_of, synthetic
 from h3sim.page.transforms import (
     OpenMode,
@@ -73,6 +74,8 @@ __all__ = [
     "parameters_of",
     "read_page",
     "schema",
+    "site_of",
+    "split_by_site",
     "synthetic",
     "with_cached",
     "with_early_hints",

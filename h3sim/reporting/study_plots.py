@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
@@ -49,7 +49,7 @@ from h3sim.values.text import plural
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Unpack
 
@@ -75,6 +75,8 @@ _SIZE_OFFSET = 0.25
 """Horizontal distance between the marks of size classes, as a share of a scheme's column."""
 _MAX_COLUMN_CHARS = 96
 """Characters of horizontal names that fit below a figure; longer names are upright."""
+_MAX_REACH = 10
+"""An axis shows intervals up to this many times as far as the farthest value."""
 _NEAR_FACTOR_TICKS = (1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 3, 4, 5, 7, 10)
 """Ticks of an axis of factors."""
 _FAR_FACTOR_TICKS = (2, 5, 10, 20, 50, 100)
@@ -115,10 +117,35 @@ def _page_sizes(results: Results) -> dict[str, int]:
     return {row["page"]: row["page_bytes"] for row in results}
 
 
-def _factor_axis(ax: Axes) -> None:
-    """Make the vertical axis one of factors: x2 is as far above 1 as /2 is below."""
-    low, high = ax.dataLim.intervaly
-    reach = max(1.1, high, 1 / low) if low > 0 else 1.1
+def _cut_intervals(
+    ax: Axes, axis: Literal["x", "y"], shown: Iterable[Interval], *, origin: float = 0.0
+) -> None:
+    """Limit an axis to `_MAX_REACH` times the distance of the farthest value from *origin*.
+
+    An axis of ratios, whose origin is 1, reaches to 3 at least.
+    Intervals of few clusters may end anywhere, and would leave no room for the values.
+    """
+    intervals = [*shown]
+    ends = [end for each in intervals for end in each.ends or ()]
+    values = [each.value for each in intervals]
+    reach = max(2 * origin, *(_MAX_REACH * abs(value - origin) for value in values))
+    limits = [min(max(end, origin - reach), origin + reach) for end in ends]
+    if reach and limits != ends:
+        all_shown = [*limits, *values, origin]
+        margin = 0.05 * (max(all_shown) - min(all_shown))
+        ax.set(**{f"{axis}lim": (min(all_shown) - margin, max(all_shown) + margin)})
+
+
+def _factor_axis(ax: Axes, intervals: Iterable[Interval]) -> None:
+    """Make the vertical axis one of factors: x2 is as far above 1 as /2 is below.
+
+    Intervals that reach too far are cut, as by `_cut_intervals`.
+    """
+    values, ends = [1.1], [1.1]
+    for each in intervals:
+        values += (max(value, 1 / value) for value in (each.value,) if value > 0)
+        ends += (max(end, 1 / end) for end in each.ends or () if end > 0)
+    reach = max(*values, min(max(ends), max(values) ** _MAX_REACH))
     reach **= 1.08  # a margin, on a logarithmic axis
     # The first tick above 1, as those close to 1 would overlap on a long axis.
     least = 2 if reach >= 7 else 1.25 if reach >= 1.5 else 1.05 if reach >= 1.1 else 1
@@ -286,6 +313,7 @@ class StudyPlots:
             raise NothingToMeasureError(f"no load has {value}: there is nothing to draw")
         is_own, ax = ax is None, _axes(ax)
         _draw_over(ax, points, has_bands=baseline is None)
+        _cut_intervals(ax, "y", _intervals_in(points))
         if baseline is not None:
             ax.axhline(0, **_REFERENCE_LINE)
         return self._finish_over(ax, points, over, what, is_own=is_own)
@@ -411,7 +439,7 @@ class StudyPlots:
         ax.axhline(1, **_REFERENCE_LINE)
         _name_columns(ax, [plain(shortened(name)) for name in schemes])
         ax.set_xlim(-0.5, len(schemes) - 0.5)
-        _factor_axis(ax)
+        _factor_axis(ax, (Interval(factor) for own in points.values() for factor in own))
         what = f"{_without_unit(value)}: speedup over {baseline}"
         _label_axes(ax, "", what)
         # A mark of each size, the smallest first.
@@ -457,7 +485,7 @@ class StudyPlots:
         is_own, ax = ax is None, _axes(ax)
         _draw_over(ax, points, levels=levels)
         ax.axhline(1, **_REFERENCE_LINE)
-        _factor_axis(ax)
+        _factor_axis(ax, _intervals_in(points))
         what = f"{_without_unit(value)}: speedup over {baseline}, 95 % interval"
         return self._finish_over(ax, points, over, what, is_own=is_own)
 
@@ -571,7 +599,10 @@ def _means_over(results: Results, over: str, value: str) -> _Points:
         if row["n"]:
             known.setdefault((row["scheme"], row[over]), []).append(row["mean"])
     for (scheme, level), means in known.items():
-        found = Interval(math.fsum(means) / len(means), *mean_interval(means))
+        low, high = mean_interval(means)
+        if low is not None and min(means) >= 0:
+            low = max(low, 0.0)  # bytes, times and the like: no mean of these is below 0
+        found = Interval(math.fsum(means) / len(means), low, high)
         points.setdefault(scheme, []).append((level, found))
     return points
 
@@ -631,6 +662,7 @@ def draw_ratios(
             ax.plot(ratio.ends, [index, index], color=color, linewidth=1.5)
         ax.plot(ratio.value, index, marker="D", color=color, markersize=5)
     ax.axvline(equality, color="0.6", linewidth=0.8)
+    _cut_intervals(ax, "x", ratios.values(), origin=equality)
     ax.set_yticks(range(len(ratios)), [plain(name) for name in ratios])
     ax.set_ylim(len(ratios) - 0.5, -0.5)
     _label_axes(ax, what, "")
@@ -683,6 +715,10 @@ def _draw_over(
     if not is_numeric:
         _name_columns(ax, [value_label(level) for level in levels])
         ax.set_xlim(-0.5, len(levels) - 0.5)
+
+
+def _intervals_in(points: _Points) -> Iterator[Interval]:
+    return (found for measured in points.values() for _, found in measured)
 
 
 def _without_unit(value: str) -> str:

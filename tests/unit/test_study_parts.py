@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from typing import TYPE_CHECKING, Any
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +16,8 @@ from h3sim.study import Store, StoreError, load_study, merge_stores, read_result
 from h3sim.study.packed_rows import pack, unpack
 from h3sim.study.study_file import study_from_dict
 from h3sim.values.errors import InputError
+from tests.effort import HANG_S
 from tests.helpers import page_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PAGE = page_of({"id": "/", "kind": "document", "bytes": 2800})
 STUDY: dict[str, Any] = {"schemes": ["rr", "fifo"], "rtt_ms": [0, 20], "executor": "serial"}
@@ -129,3 +131,31 @@ def test_packed_rows_of_older_stores_stay_readable() -> None:
     for wrong in (b"", data, pack("{}") + b"x", b"{}"):
         with pytest.raises(ValueError, match=r"Error|not one"):
             unpack(wrong)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SLURM runs on Linux")
+def test_the_array_of_slurm_jobs_runs_the_study_and_goes_on(tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "docs" / "sweep.sbatch"
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'format = "h3sim-study/1"\nname = "s"\npages = ["davies-meenan"]\n'
+        'schemes = ["rr", "fifo"]\nseeds = 3\n[axes]\nrtt_ms = [0, 20]\n'
+    )
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    slurm = {"SLURM_ARRAY_TASK_COUNT": "2", "SLURM_CPUS_PER_TASK": "1", "PATH": path}
+
+    def run(number: int) -> str:
+        environment = {**os.environ, **slurm, "SLURM_ARRAY_TASK_ID": str(number)}
+        command = ["bash", str(script), str(study)]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANG_S
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    for number in (1, 2):
+        run(number)
+    assert "ran 0" in run(1)
+    parts = sorted(tmp_path.glob("part-*/study.db"))
+    merge_stores(parts, tmp_path / "all.db")
+    assert len(read_results(tmp_path / "all.db")) == 12

@@ -82,7 +82,8 @@ def test_bands_of_lines_are_intervals_of_the_mean_over_pages() -> None:
     low, high = stats.t.interval(0.95, 2, loc=69, scale=stats.sem(pages))
     (path,) = ax.collections[0].get_paths()
     heights = [float(y) for x, y in path.vertices if x == 0]
-    assert [min(heights), max(heights)] == pytest.approx([low, high])
+    assert low < 0  # three pages say little, but no time is below 0
+    assert [min(heights), max(heights)] == pytest.approx([0, high])
 
 
 def test_lines_show_paired_differences_with_intervals_over_pages() -> None:
@@ -273,3 +274,34 @@ def test_the_last_step_of_a_cdf_is_not_on_the_edge_nor_behind_the_line_at_0() ->
     (zero,) = [drawn for drawn in ax.get_lines() if len(drawn.get_xdata()) == 2]
     assert ax.get_xlim()[1] > max(float(drawn.get_xdata()[-1]) for drawn in steps)
     assert zero.get_zorder() < min(drawn.get_zorder() for drawn in steps)
+
+
+def skewed(ms: float) -> Results:
+    """Return results of five pages, of which one is far faster with fifo, and the others hardly."""
+    factors = [1.01, 1.01, 1.012, 1.011, ms]
+    return Results.of(
+        [
+            {"page": f"p{n}", "scheme": scheme, "send_buffer_kb": kb, "seed": 0, "ms": value}
+            | {"hol_stream_bytes": 0.0 if n else 900.0, "page_bytes": 1000}
+            for kb in (0, 10)
+            for n, factor in enumerate(factors)
+            for scheme, value in (("rr", 100.0 * factor), ("fifo", 100.0))
+        ],
+        axes=["page", "send_buffer_kb", "scheme"],
+    )
+
+
+def test_an_interval_that_ends_nowhere_leaves_room_for_the_values() -> None:
+    results = skewed(1.3)
+    _, row = results.compare("rr", value="ms", pool=["send_buffer_kb"])
+    assert row.high > 5  # five pages, of which one differs: its interval says nothing
+    low, high = results.plot.buffers("ms").get_ylim()
+    assert 1 / 3 < low < 1 < row.geometric < high < 3
+    left, right = results.filter(send_buffer_kb=0).plot.forest("ms").get_xlim()
+    assert left < 1 < row.geometric < right < 4
+
+
+def test_a_band_of_bytes_does_not_go_below_none() -> None:
+    ax = skewed(1.3).plot.lines("send_buffer_kb", "hol_stream_bytes", baseline=None)
+    lows = [path.vertices[:, 1].min() for band in ax.collections for path in band.get_paths()]
+    assert lows == [0.0, 0.0]
