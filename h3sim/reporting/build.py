@@ -355,11 +355,10 @@ def describe_study(results: Results, baseline: str | None) -> ReportParts:
     verdict: list[str] = []
     pictures: list[Picture] = []
     tables: list[Table[Any]] = []
-    absent = [
-        each for each in _COMPARED_METRICS if all(row.get(each[0]) is None for row in results)
-    ]
+    absent: list[str] = []
     for value, what in _COMPARED_METRICS:
-        if (value, what) in absent:
+        if all(row.get(value) is None for row in results):
+            absent.append(f"No load has a {what}.")
             continue
         compared = _compare_settings(results, base, value)
         verdict += [one.sentence(what, base) for one in compared]
