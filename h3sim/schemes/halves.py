@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from h3sim.browser.model import TightMode
     from h3sim.schedulers import Mixed, Quantum, Retransmit
+    from h3sim.schemes.model import RecordedBy
     from h3sim.schemes.ranks import RankBy
     from h3sim.transport.tcp.settings import FlowControl
 
@@ -190,6 +191,7 @@ class Client:
     like: str = field(default="", metadata=declare(Text(), "the client that it resembles"))
     tight_mode: TightMode | None = as_in_scheme("tight_mode")
     client_windows: FlowControl | None = as_in_scheme("client_windows")
+    recorded: RecordedBy | None = as_in_scheme("recorded")
     capabilities: tuple[Capability, ...] = field(
         default=(), metadata=declare(Named(Capability), "the features that it has, or lacks")
     )
@@ -229,7 +231,7 @@ class Client:
 
     def classifies(self) -> dict[str, Any]:
         """Return its keys of a scheme without signals, for a scheme with signals of its own."""
-        own = ("knows", "tight_mode", "client_windows", "rules", "otherwise")
+        own = ("knows", "tight_mode", "client_windows", "recorded", "rules", "otherwise")
         ignored = [hint.value for hint in Hint if not self.has(hint)]
         keys = {key: value for key, value in write_table(self).items() if key in own}
         return keys | ({"ignores": ignored} if ignored else {})
@@ -244,6 +246,7 @@ class Client:
         if table is None:
             # Over RFC 9218 a request that has the default priorities has no field.
             signalling = Signalling.EPS if reads is Reads.EPS else Signalling.NONE
+            own.pop("recorded", None)
             return own | {"signalling": signalling.value, "classes": {_ALL_CLASS: {}}}
         names = table.signal_names
         document = write_table(table)
@@ -370,6 +373,7 @@ def client_of(scheme: Scheme) -> Client:
         knows=scheme.knows if tables else (),
         tight_mode=scheme.tight_mode,
         client_windows=scheme.client_windows,
+        recorded=scheme.recorded if tables else None,
         capabilities=tuple(
             Capability(name=hint.value, source=scheme.source, date=_IN_A_SCHEME)
             for hint in scheme.ignores

@@ -236,3 +236,15 @@ def test_a_pair_is_shown_and_written_as_a_file(capsys: Any, tmp_path: Path) -> N
     path = tmp_path / "pair.toml"
     path.write_text(capsys.readouterr().out, "utf-8")
     assert h3sim.load_scheme(path).rules == h3sim.load_scheme(name).rules
+
+
+@pytest.mark.parametrize("server", ["quic-go", "nghttp3"])
+def test_recorded_priorities_go_before_rules_before_any_server_that_reads_them(server: str) -> None:
+    pair = h3sim.load_scheme(f"recorded before {server}")
+    assert pair.recorded is h3sim.load_scheme("recorded").recorded is not None
+    # Without a record it is what chrome is.
+    assert h3sim.load_scheme(f"chrome before {server}").recorded is None
+
+
+def test_recorded_priorities_say_nothing_to_a_server_that_reads_none() -> None:
+    assert h3sim.load_scheme("recorded before haproxy-h3").recorded is None
