@@ -139,7 +139,9 @@ def _link_reordering(link: LinkProfile) -> str | None:
 
 def _describe_link_jitter(jitter: LinkJitter) -> str:
     mean_ms, deviation_ms = to_ms(jitter.mean_ns), to_ms(jitter.deviation_ns)
-    return f"{jitter.distribution.value} {mean_ms:g} ms, deviation {deviation_ms:g} ms"
+    words = f"{jitter.distribution.value} {mean_ms:g} ms, deviation {deviation_ms:g} ms"
+    factors = sorted(factor for _, factor in jitter.steps)
+    return f"{words}, {factors[0]:g} to {factors[-1]:g} times that" if factors else words
 
 
 def _browser_values(browser: BrowserModel) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from h3sim.transport.bottleneck import (
     make_queue,
     token_units,
 )
-from h3sim.transport.link_profile import PacketHold, make_draw
+from h3sim.transport.link_profile import PacketHold, factor_at, make_draw
 from h3sim.transport.packets import CE, NOT_ECT
 from h3sim.values.errors import NetworkError, ValidationIssue
 from h3sim.values.units import BITS_PER_BYTE, NS_PER_S
@@ -237,7 +237,7 @@ class Link:
         arrives_at_ns = leaves_at_ns + self._delay_ns
         # Drawn before the loss: a lost packet draws its delay too, so later packets keep theirs.
         if self._draw_extra_ns is not None:
-            arrives_at_ns += self._draw_extra_ns(wire_bytes)
+            arrives_at_ns += self._draw_extra_ns(wire_bytes, leaves_at_ns)
         if self._draw_loss is not None and wire_bytes >= self._min_loss_bytes and self._draw_loss():
             self.loss_drops += 1
             self.has_dropped = False
@@ -379,18 +379,20 @@ def make_link(
 
 def _make_extra_delay(
     profile: LinkProfile, streams: Callable[[str], random.Random]
-) -> Callable[[int], int] | None:
-    """Return a function from wire bytes of a packet to its extra delay, or None."""
+) -> Callable[[int, int], int] | None:
+    """Return a function from wire bytes and time of a packet to its extra delay, or None."""
     if profile.jitter is not None:
-        draw = make_draw(profile.jitter, streams("jitter"))
-        return lambda _wire_bytes: draw()
+        draw, steps = make_draw(profile.jitter, streams("jitter")), profile.jitter.steps
+        if steps:
+            return lambda _wire_bytes, at_ns: round(draw() * factor_at(steps, at_ns))
+        return lambda _wire_bytes, _at_ns: draw()
     if profile.hold is None:
         return None
     rate_bps = profile.rate_bps
     assert rate_bps is not None  # noqa: S101 - a hold counts in packets at a rate
     hold = PacketHold(profile.hold, source=streams("jitter"))
 
-    def extra_ns(wire_bytes: int) -> int:
+    def extra_ns(wire_bytes: int, _at_ns: int) -> int:
         # The time of a packet of this size at the rate is the interval that the hold counts in.
         return hold.next_hold_of_ns(wire_bytes * BITS_PER_BYTE * NS_PER_S // rate_bps)
 

@@ -202,7 +202,8 @@ class LinkJitter:
 
     UNIFORM lies within *deviation_ns* of *mean_ns* (as in netem); NORMAL and PARETO use it as
     standard deviation. NORMAL is truncated at 0, which raises its mean if the deviation is large.
-    Without *reorder* a packet waits for those before it, as in a queue.
+    Without *reorder* a packet waits for those before it, as in a queue. *steps* are pairs of a
+    duration in ms and the factor by which delays are multiplied then; they repeat.
     """
 
     mean_ns: int = field(metadata=declare(_EXTRA_DELAY, "the mean extra delay", key="jitter_ms"))
@@ -217,6 +218,14 @@ class LinkJitter:
     reorder: bool = field(
         default=False, metadata=declare(Flag(), "whether packets may overtake one another")
     )
+    steps: tuple[tuple[float, ...], ...] = field(
+        default=(),
+        metadata=declare(
+            ListOf(ListOf(Number(low=0, high=1e5), "numbers"), "pairs of ms and a factor"),
+            "how the extra delay changes: pairs of a duration in ms and a factor; they repeat",
+            key="jitter_steps",
+        ),
+    )
 
     def __post_init__(self) -> None:
         if self.deviation_ns is _HALF and isinstance(self.mean_ns, int):
@@ -225,6 +234,10 @@ class LinkJitter:
 
     def issues(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
+        for step in self.steps:
+            if len(step) != 2 or step[0] < 1:
+                message = f"needs pairs of at least 1 ms and a factor, has {format_value(step)}"
+                yield ValidationIssue(key="jitter_steps", message=message)
         if self.deviation_ns is _HALF or self.distribution is not Distribution.UNIFORM:
             return
         if self.deviation_ns > self.mean_ns:
@@ -257,6 +270,20 @@ def make_draw(jitter: LinkJitter, source: random.Random) -> Callable[[], int]:
     shape = 1 + (1 + (mean / deviation) ** 2) ** 0.5
     scale, exponent = mean * (shape - 1) / shape, -1 / shape
     return lambda: round(scale * (1 - uniform()) ** exponent)
+
+
+def factor_at(steps: tuple[tuple[float, ...], ...], at_ns: int) -> float:
+    """Return the factor of the step in which a time lies.
+
+    >>> [factor_at(((1000, 1), (2000, 12)), at_s * 10**9) for at_s in (0, 1, 2, 3)]
+    [1, 12, 12, 1]
+    """
+    left_ns = at_ns % max(1, round(sum(duration_ms for duration_ms, _ in steps) * NS_PER_MS))
+    for duration_ms, factor in steps:
+        left_ns -= round(duration_ms * NS_PER_MS)
+        if left_ns < 0:
+            return factor
+    return 1.0
 
 
 PACKET_BYTES = 1514

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from h3sim.schema.fields import keys_of
-from h3sim.transport.link import make_link
+from h3sim.transport.link import Link, make_link
 from h3sim.transport.link_profile import CoDel, Distribution, Jitter, LinkJitter, LinkProfile
 from h3sim.transport.network import (
     ConstantRate,
@@ -23,7 +23,7 @@ from h3sim.transport.network import (
     read_network,
 )
 from h3sim.values.errors import NetworkError
-from h3sim.values.units import ms
+from h3sim.values.units import ms, to_ms
 from tests.helpers import unworded
 
 NETWORKS = Path(__file__).parents[2] / "models" / "networks"
@@ -344,6 +344,7 @@ def test_an_invalid_rate_is_not_reported_as_missing(tmp_path: Path, wrong: str) 
         ("wifi-suspension", [(0, 900, 10), (900, 1100, 0), (1100, 2000, 10)], 1500),
         ("rate-drop", [(0, 1500, 10), (1500, 3500, 5), (3500, 12_000, 10)], 9166),
         ("rate-rise", [(0, 2500, 5), (2500, 12_000, 10)], 8958),
+        ("wifi-fade", [(0, 1000, 10), (1000, 3000, 9), (3000, 12_000, 10)], 9833),
     ],
 )
 def test_a_path_that_changes_has_the_rates_and_times_of_its_source(
@@ -356,6 +357,28 @@ def test_a_path_that_changes_has_the_rates_and_times_of_its_source(
         for begin_ms, end_ms, rate_mbps in spans:
             n_bytes = 1500 * sum(begin_ms < at_ms <= end_ms for at_ms in trace)
             assert n_bytes == pytest.approx(rate_mbps * 125 * (end_ms - begin_ms), abs=1500)
+
+
+def test_an_extra_delay_changes_by_its_steps() -> None:
+    """1 ms for a second, 12 ms for two, and again; 10 ms of path, and 0.4 ms for 500 bytes."""
+    jitter = LinkJitter(mean_ns=ms(1), deviation_ns=1, steps=((1000, 1), (2000, 12)))
+    link = Link(
+        LinkProfile(rate_bps=10_000_000, burst_bytes=0, jitter=jitter),
+        rtt_ns=ms(20),
+        streams=lambda _: random.Random(0),
+    )
+    sent_ms = [0, 999, 1000, 2999, 3100, 4000]
+    arrived = [link.send(ms(at_ms), 500) for at_ms in sent_ms]
+    delays = [to_ms((at or 0) - ms(sent)) for at, sent in zip(arrived, sent_ms, strict=True)]
+    assert delays == pytest.approx([11.4, 11.4, 22.4, 22.4, 11.4, 22.4], abs=0.001)
+
+
+@pytest.mark.parametrize("wrong", ["[[10]]", "[[0, 1]]", "[[10, -1]]", "[10, 1]"])
+def test_steps_of_an_extra_delay_are_refused_with_their_key(tmp_path: Path, wrong: str) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(HEAD + f"[down]\nrate_mbps = 1\njitter_ms = 1\njitter_steps = {wrong}\n")
+    with pytest.raises(NetworkError, match="jitter_steps"):
+        read_network(file)
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,7 @@ DEFAULTS = [
             "deviation_ns": 5,
             "distribution": Distribution.UNIFORM,
             "reorder": False,
+            "steps": (),
         },
     ),
     (IndependentPackets(), {"packet_bytes": 1400, "loss": 0}),
