@@ -46,6 +46,9 @@ def check_nothing_is_painted_before_what_it_needs(load: Any) -> None:
     """What the first paint is said to need is there when it comes; of the root, its head is."""
     finished = {row.id: row.finished_ms for row in load.timings}
     resources = load.page.resources
+    if resources[load.page.root].kind is not Kind.DOCUMENT:
+        assert load.first_paint_ms is None
+        return
     for index in needed_for_first_paint(load.page):
         if index != load.page.root:
             assert finished[resources[index].id] <= load.first_paint_ms, resources[index].id
@@ -56,7 +59,10 @@ def check_the_load_event_waits_for_what_was_asked_for(load: Any) -> None:
 
     Neither lazy images (HTML § 4.8.4.3) nor what prefetch links name delay it.
     """
-    assert 0 <= load.dom_content_loaded_ms <= load.load_event_ms
+    if load.page.resources[load.page.root].kind is Kind.DOCUMENT:
+        assert 0 <= load.dom_content_loaded_ms <= load.load_event_ms
+    else:
+        assert load.dom_content_loaded_ms is None
     for row in load.timings:
         resource = load.page.resources[load.page.index[row.id]]
         if is_lazy(resource) or resource.is_prefetched:

@@ -117,6 +117,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "with_first_layout": (h3sim.page.with_first_layout, {"page": PAGE}),
     "generate": (h3sim.page.generate, {"generator": h3sim.page.synthetic}),
+    "site_of": (h3sim.page.site_of, {"page": PAGE}),
+    "split_by_site": (h3sim.page.split_by_site, {"pages": [PAGE], "seed": 1}),
     "with_cached": (h3sim.page.with_cached, {"page": PAGE, "names": "a.js"}),
     "with_early_hints": (h3sim.page.with_early_hints, {"page": PAGE, "names": "a.js"}),
     "with_inlined_styles": (h3sim.page.with_inlined_styles, {"page": PAGE, "share": 0.5}),

@@ -254,7 +254,7 @@ def test_mechanisms_that_a_log_does_not_tell_apart_are_all_named(tmp_path: Path)
 
 
 def test_the_chunks_of_a_har_are_enough(tmp_path: Path) -> None:
-    load = h3sim.simulate("http2rulez", scheme="rr", network="cable", transport="quic")
+    load = h3sim.simulate("http2rulez", scheme="rr")
     path = tmp_path / "load.har"
     path.write_text(json.dumps(load.to_har()))
     found = identify(path)

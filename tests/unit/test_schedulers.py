@@ -103,7 +103,8 @@ def test_nothing_is_kept_of_streams_that_were_closed(name: str) -> None:
         assert scheduler.pick() is None
         return len(pickle.dumps(scheduler))
 
-    few = size_after(1)
+    # nginx keeps the last 32 closed nodes.
+    few = size_after(40 if name == "nginx-queue" else 1)
     # A count may have become longer by some bytes.
     assert size_after(100) < few + 64
 
