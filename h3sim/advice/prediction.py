@@ -368,7 +368,7 @@ def _title(given: str | Network | NetworkShare) -> str:
 def _common(settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the settings that all loads have."""
     first, *others = settings
-    return {key: value for key, value in first.items() if all(o[key] == value for o in others)}
+    return {key: first[key] for key in first if all(o.get(key) == first[key] for o in others)}
 
 
 def _rows(

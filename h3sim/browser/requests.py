@@ -282,7 +282,7 @@ class Discoverer:
         If *delayed*, the recorded delay is added.
         """
         resource = self._page.resources[index]
-        if self._is_late(index):
+        if self._waits_for_layout_or_load(index):
             self._lazy.append(index)
             self._request_lazy(now_ns)
             return
@@ -312,7 +312,7 @@ class Discoverer:
             for child, at_ns in self._joined.fire(parent, at, now_ns, matches):
                 self._ask_joined(child, at_ns, now_ns, after)
 
-    def _is_late(self, index: int) -> bool:
+    def _waits_for_layout_or_load(self, index: int) -> bool:
         """Return whether a discovered resource waits for a layout or for the load event.
 
         A prefetch that others wait for does not: the page would wait for itself.
@@ -323,7 +323,7 @@ class Discoverer:
         return waits_for_layout or (is_prefetch and not self._prefetches_early)
 
     def _ask_joined(self, child: int, at_ns: int, now_ns: int, after: int | None) -> None:
-        if self._is_late(child):
+        if self._waits_for_layout_or_load(child):
             self.ask(child, now_ns, after)
             return
         self._requests.ask(child, now_ns, at_ns - now_ns, after=after, is_alternative=True)

@@ -17,6 +17,7 @@ from h3sim.study import baseline_of, compare
 from h3sim.study.compare import HOL_METRICS, Comparison, SeedComparison, resolve_metrics
 from h3sim.study.matrix import grid_table, matrix_of
 from h3sim.study.statistics.contrasts import NO_SEED_MATTERS
+from h3sim.values.errors import InputError
 from h3sim.values.table import FINE_TOLERANCE, MISSING, Column, Table, decimals_of
 from h3sim.values.text import escape_control, plural
 
@@ -116,6 +117,8 @@ def _print_matrix(speedups: dict[str, Speedup], send_buffer_kb: float, options: 
     rows = matrix_of(speedups, options.halves)
     n_clients, n_servers = (len({row[index] for row in rows}) for index in (0, 1))
     if n_clients * n_servers != len(rows) or min(n_clients, n_servers) < 2:
+        if options.map is not None:
+            raise InputError.at("--map", "needs at least two clients and two servers")
         return
     print(f"\nclients before servers, above the fold, {send_buffer_kb:g} kB buffer:\n")
     grid = grid_table(rows)
@@ -126,7 +129,8 @@ def _print_matrix(speedups: dict[str, Speedup], send_buffer_kb: float, options: 
     if options.map is not None and send_buffer_kb == options.send_buffers_kb[0]:
         from h3sim.reporting.study_plots import save_matrix_plot  # lazy: imports matplotlib
 
-        save_matrix_plot(rows, options.map, options.baseline, **output.figure_style(options))
+        base = getattr(options.baseline, "name", options.baseline)
+        save_matrix_plot(rows, options.map, base, **output.figure_style(options))
         output.report_written(options.map)
     table = output.of(
         rows,

@@ -198,6 +198,8 @@ def _run_conformance(options: Options) -> int:
         skip=dict(options.skip or ()),
         name=name if isinstance(name, str) else Path(driver.command[0]).name,
     )
+    if options.failures and options.failures.exists() and not options.failures.is_dir():
+        raise InputError.at("--failures", f"{str(options.failures)!r} is no folder")
     with use_profile(options.profile, seed=options.seed):
         if options.suggest:
             try:

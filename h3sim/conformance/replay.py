@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.conformance.laws import HistoryLine
 from h3sim.schedulers.driver import PROTOCOL, SIGNAL_TYPES, DriverProcess, signal_to_json
-from h3sim.schema import write_atomically
+from h3sim.schema import read_text, write_atomically
 from h3sim.values.errors import InputError
 
 if TYPE_CHECKING:
@@ -87,11 +87,12 @@ def still_broken(path: Path, command: Sequence[str], *, timeout_s: float = 5.0) 
         InputError: if it is no such file, or the driver cannot be started.
         SchedulerError: if the driver fails.
     """
+    text = read_text(path, InputError)
     try:
-        head, *requests = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        head, *requests = [json.loads(line) for line in text.splitlines()]
         demand = ast.parse(head["demand"] or "True", mode="eval")
         sentence = f"{head['law']}: {head['broken']}"
-    except (OSError, ValueError, KeyError, TypeError, SyntaxError) as error:
+    except (ValueError, KeyError, TypeError, SyntaxError) as error:
         message = f"{path} is no history that --failures has written"
         raise InputError.at("--replay", message) from error
     if not all(map(_is_demand, ast.walk(demand))):

@@ -9,6 +9,7 @@ from h3sim._version import __version__
 from h3sim.engine.requests import request_sizer
 from h3sim.load.configuration import in_words
 from h3sim.qlog import LoggedResource, write_qlog
+from h3sim.transport import Protocol
 
 if TYPE_CHECKING:
     from h3sim.engine.connections import Connection
@@ -64,4 +65,5 @@ def _write_qlog(load: Load, connection: Connection, path: Path, dialect: str) ->
         dialect=dialect,
         resources=resources,
         signals_are_sent=load.scheme.signalling.is_sent,
+        protocols=("TCP", "QMUX") if load.protocol is Protocol.QMUX else None,
     )

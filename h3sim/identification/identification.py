@@ -500,14 +500,14 @@ class _Comparison:
     def _variants(self) -> list[Mechanism]:
         """Return the promising candidates, with what may happen to streams that lose bytes."""
         promising = self._promising()
-        handlings = self._handlings(promising)
-        if not any(requeues for requeues, _ in handlings):
+        loss_handlings = self._loss_handlings(promising)
+        if not any(requeues for requeues, _ in loss_handlings):
             self.groups.clear()
             for mechanism in candidates_for(self.order):
                 self._keep(self._scored(mechanism))
         return [
             replace(mechanism, requeues=requeues, retransmit=retransmit)
-            for requeues, retransmit in handlings
+            for requeues, retransmit in loss_handlings
             for mechanism in promising
         ]
 
@@ -571,7 +571,7 @@ class _Comparison:
             if each.n_hits >= _PROMISING * scored[0].n_hits
         ]
 
-    def _handlings(self, promising: Sequence[Mechanism]) -> list[tuple[bool, Retransmit]]:
+    def _loss_handlings(self, promising: Sequence[Mechanism]) -> list[tuple[bool, Retransmit]]:
         """Return what may happen to streams that lose bytes, by the most promising mechanisms.
 
         That is a rule of the transport, and so the same for every mechanism.

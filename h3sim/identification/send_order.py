@@ -134,6 +134,9 @@ def send_orders(path: str | Path, *, trace: int | None = None) -> Iterator[SendO
         yield from (_order_of_arrivals(arrivals, ms(wait_ms)) for wait_ms in WAITS_MS)
         return
     log = read_timeline(path, trace=trace)
+    if "QMUX" in log.protocols:
+        message = "is a log over QMux, in which the turns of a scheduler cannot be told yet"
+        raise InputError.at("", message, str(path))
     # The server's log first: it has the order itself, and what the server knew.
     if log.server is not None and log.server.frames:
         waits_ms: tuple[int, ...] = WAITS_MS

@@ -646,8 +646,8 @@ def _received_before(parent: RecordedRequest, child: RecordedRequest) -> tuple[i
     received = [(at_ms, n_bytes) for at_ms, n_bytes in pieces if at_ms <= now_ms]
     n_received = min(size, sum(n_bytes for _, n_bytes in received))
     if n_received:
-        last_ms, _ = received[-1]
-        return n_received, now_ms - last_ms
+        last_piece_ms, _ = received[-1]
+        return n_received, now_ms - last_piece_ms
     if first_ms is None or end_ms is None or end_ms <= first_ms:
         return 0, 0.0
     if parent.pieces:  # bytes arrived before the first chunk, in unknown number

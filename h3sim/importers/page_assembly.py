@@ -119,7 +119,14 @@ _SERVED_LOCALLY = (
 _CACHE_ADVICE = "record with the cache disabled and service workers bypassed"
 
 
-def _may_be_root(request: RecordedRequest, host: str | None) -> bool:
+def _choose_root(requests: Sequence[RecordedRequest], retained: Sequence[int]) -> int:
+    """Return the index of the root: the first document that is in no frame, else the first."""
+    documents = [index for index in retained if requests[index].resolved_kind is Kind.DOCUMENT]
+    unframed = (index for index in documents if not requests[index].is_framed)
+    return next(unframed, (documents or retained)[0])
+
+
+def _is_expected_root(request: RecordedRequest, host: str | None) -> bool:
     has_host = host is None or request.address.host == host
     has_response = request.outcome in (RequestOutcome.ANSWERED, *_SERVED_LOCALLY)
     return has_host and has_response and request.resolved_kind is Kind.DOCUMENT
@@ -261,9 +268,7 @@ class _Assembly:
         if not retained:
             hosts = _hosts_in(requests)
             raise recording.refuse(f"has no request to {host!r}; its hosts are {hosts}")
-        documents = [index for index in retained if requests[index].resolved_kind is Kind.DOCUMENT]
-        unframed = (index for index in documents if not requests[index].is_framed)
-        self._root = next(unframed, (documents or retained)[0])
+        self._root = _choose_root(requests, retained)
         self._retained = [index for index in retained if not self._is_late(index)]
         self._redirect_targets = self._targets_of_root()
         self._server_ms: dict[int, float | None] = {}
@@ -347,7 +352,7 @@ class _Assembly:
             yield f"{n_late:,} {noun} {RequestOutcome.LATE.value}: left out, as no part of its load"
         if root.is_unmodified:
             yield f"the main document was not modified (304): {_CACHE_ADVICE}"
-        expected = next((each for each in in_order if _may_be_root(each, self._host)), root)
+        expected = next((each for each in in_order if _is_expected_root(each, self._host)), root)
         if expected is not root and expected.outcome in _SERVED_LOCALLY:
             what, expected_url = "document" if is_document else "request", expected.address.url
             yield (

@@ -275,7 +275,7 @@ class SchedulingEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.int64]"]):
             bound_ms, is_proven = self._bound(run_spec(spec))
             weights = {}
             if self._which is not None:
-                weighed = [one for one in page.resources if self._counts(one)]
+                weighed = [one for one in page.resources if self._is_in_byte_index(one)]
                 total = sum(one.size_bytes for one in weighed)
                 weights = {one.id: one.size_bytes / total for one in weighed}
             classes = [CLASSES.index(resource.kind.value) for resource in page.resources]
@@ -284,7 +284,7 @@ class SchedulingEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.int64]"]):
             )
         return self._subjects[name]
 
-    def _counts(self, resource: Resource) -> bool:
+    def _is_in_byte_index(self, resource: Resource) -> bool:
         return self._which == "all" or resource.above_the_fold
 
     def _value(self, load: Load) -> float:

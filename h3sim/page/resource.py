@@ -747,7 +747,7 @@ class Resource:
     is_root: bool = _flag_field(
         "it is a navigated document, like the root: in a separate tab, window or frame, or after"
         " a redirect; see [Roots](../page-format.md#roots)",
-        "the browser, schemes",
+        used_by="the browser, schemes",
         key="root",
     )
     viewport: float | None = field(

@@ -558,6 +558,7 @@ def write_qlog(
     dialect: str = "0.3",
     resources: Mapping[int, LoggedResource] | None = None,
     signals_are_sent: bool = True,
+    protocols: Sequence[str] | None = None,
 ) -> None:
     """Write *trace* to the file at *path*, atomically, as the server's log and the client's.
 
@@ -565,6 +566,7 @@ def write_qlog(
     log: the client's. *description* describes the load. *resources* has the requested resource
     (`:path`) by stream id; the `priority` header is that of the signals in the trace, which are
     omitted unless *signals_are_sent* (a server may have its priorities from elsewhere).
+    *protocols* are by default TCP and HTTP2, or those of QUIC, by the order of delivery.
 
     Raises:
         LogError: if the file cannot be written.
@@ -573,7 +575,10 @@ def write_qlog(
     schema = _schema(dialect)
     check_qlog_path(path)
     about = _about(title, description)
-    logs = _build_logs(trace, resources or {}, signals_are_sent=signals_are_sent)
+    if protocols is None:
+        protocols = ("TCP", "HTTP2") if trace.delivery is Delivery.CONNECTION else _QUIC_PROTOCOLS
+    trace = trace if signals_are_sent else replace(trace, signals=())
+    logs = _build_logs(trace, resources or {}, protocols)
 
     def write(file: BinaryIO) -> None:
         stream = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
@@ -622,12 +627,10 @@ class _Logs(NamedTuple):
 
 
 def _build_logs(
-    trace: Trace, resources: Mapping[int, LoggedResource], *, signals_are_sent: bool
+    trace: Trace, resources: Mapping[int, LoggedResource], protocols: Sequence[str]
 ) -> _Logs:
     """Return the logs of the server and the client."""
-    trace = trace if signals_are_sent else replace(trace, signals=())
-    protocols = ["TCP", "HTTP2"] if trace.delivery is Delivery.CONNECTION else _QUIC_PROTOCOLS
-    server, client = Log("server", protocols), Log("client", protocols)
+    server, client = Log("server", [*protocols]), Log("client", [*protocols])
     packets = logged_packets(trace, resources)
     _add_server(server, trace, packets, resources)
     _add_client(client, trace, packets, resources)

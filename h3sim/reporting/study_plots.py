@@ -1085,8 +1085,8 @@ def matrix_figure(
     ax.set_yticks(range(len(servers)), servers)
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
-    to = f", relative to {baseline}" if baseline else ""
-    ax.set_xlabel(f"speedup of the ByteIndex above the fold{to}", fontsize=SMALL)
+    to = f",\nrelative to {baseline}" if baseline else ""
+    ax.set_xlabel(f"speedup of the ByteIndex\nabove the fold{to}", fontsize=SMALL)
     best, worst = best_first[0], best_first[-1]
     set_alt_text(
         ax,

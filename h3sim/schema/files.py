@@ -210,9 +210,9 @@ def write_atomically(
 ) -> None:
     """Write *content* to *path* atomically: on failure an existing file stays unchanged.
 
-    *content* is text (written as UTF-8), bytes, or a function that writes them to a file. Links are
-    followed, and the permissions of a replaced file are kept. Devices and pipes cannot be replaced:
-    they are written to directly.
+    *content* is text (written as UTF-8), bytes, or a function that writes them to a file. Text and
+    bytes are compressed if the name ends in .gz. Links are followed, and the permissions of a
+    replaced file are kept. Devices and pipes cannot be replaced: they are written to directly.
 
     Raises:
         error: if the file cannot be written; *key* is the option that gave the path.
@@ -223,6 +223,8 @@ def write_atomically(
         )
     try:
         target = Path(path)
+        if target.suffix == ".gz" and not callable(content):
+            content = _compressed(content)
         # Before links are resolved: /dev/stdout may link to an anonymous pipe.
         is_special = target.exists() and not target.is_file() and not target.is_dir()
         if is_special:
@@ -236,6 +238,13 @@ def write_atomically(
             raise
         problem = ValidationIssue(key=key, message=f"cannot be written: {_system_message(caught)}")
         raise error([problem], shown_path(path)) from caught
+
+
+def _compressed(content: str | bytes) -> bytes:
+    import gzip  # lazy: few files are compressed
+
+    plain = content.encode("utf-8") if isinstance(content, str) else content
+    return gzip.compress(plain, mtime=0)
 
 
 def _replace(target: Path, content: str | bytes | Callable[[BinaryIO], None]) -> None:

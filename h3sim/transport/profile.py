@@ -190,7 +190,8 @@ class TransportProfile(FileDisplay):
             message = f"must be at least a packet ({packet_bytes:,}), is {window:,}"
             yield ValidationIssue(key="initial_window_bytes", message=message)
         if self.hystart and self.search:
-            yield ValidationIssue(key="search", message="cannot be combined with hystart")
+            message = "cannot be combined with hystart, which is on"
+            yield ValidationIssue(key="search", message=message)
         # Each end would wait for messages of TLS that the other never sends.
         server, client = self.tcp.tls, self.tcp_client.tls
         if server is not client:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -123,3 +123,10 @@ def test_a_single_client_makes_no_matrix(capsys: pytest.CaptureFixture[str]) -> 
     pairs = ["--client", "chrome", "--server", "quic-go,haproxy", "--send-buffer-kb", "0"]
     assert main(["compare", "davies-meenan", "--network", "cable", *pairs]) == 0
     assert "clients before servers" not in capsys.readouterr().out
+
+
+def test_a_map_of_fewer_than_two_clients_or_servers_is_refused(tmp_path: Any, capsys: Any) -> None:
+    path = tmp_path / "map.svg"
+    assert main(["compare", "davies-meenan", "--scheme", "rr,fifo", "--map", str(path)]) == 2
+    assert "--map" in capsys.readouterr().err
+    assert not path.exists()

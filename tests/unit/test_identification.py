@@ -489,3 +489,11 @@ def test_a_quantum_that_no_response_reached_is_tried_on_servers_logs(
     order = next(send_orders(log, trace=trace))
     turns = [each.turn for each in candidates_for(order) if each.kind is SchedulerKind.ROUND_ROBIN]
     assert (Quantum(size_bytes=16_000) in turns) is is_tried
+
+
+def test_a_log_over_qmux_is_called_that_and_not_judged(tmp_path: Path) -> None:
+    path = logged(tmp_path / "load.qlog", scheme="rr", network="4g", transport="qmux")
+    (trace, *_) = json.loads(path.read_text())["traces"]
+    assert trace["common_fields"]["protocol_type"] == ["TCP", "QMUX"]
+    with pytest.raises(InputError, match="QMux"):
+        identify(path)

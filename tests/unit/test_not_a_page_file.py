@@ -10,6 +10,7 @@ import pytest
 
 from h3sim import load_page
 from h3sim.advice.recommendation import read_subject
+from h3sim.schema import write_atomically
 from h3sim.values.errors import PageError
 from tests.recordings import SAMPLES, write_recording
 
@@ -79,3 +80,10 @@ def test_what_a_compressed_page_file_contains_is_limited_once_unpacked(
     path.write_bytes(gzip.compress(b" " * 2**21))
     with pytest.raises(PageError, match="is larger than 1 MiB"):
         load_page(path)
+
+
+def test_a_page_file_whose_name_says_so_is_written_compressed(tmp_path: Path) -> None:
+    path = tmp_path / "page.json.gz"
+    write_atomically(path, load_page("davies-meenan").to_json())
+    assert json.loads(gzip.decompress(path.read_bytes()))["name"] == "davies-meenan"
+    assert load_page(path).digest == load_page("davies-meenan").digest

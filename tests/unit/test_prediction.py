@@ -236,3 +236,12 @@ def test_no_edit_of_a_page_changes_the_protocol() -> None:
         page, scheme = h3sim.load_page("davies-meenan"), h3sim.load_scheme("chrome-eps")
         task = LoadTask(h3sim.load.resolve(page, scheme, config))
         assert {edit.change(task).spec.protocol for edit in edits_of(task)} == {task.spec.protocol}
+
+
+def test_networks_of_different_kinds_are_predicted_beside_each_other() -> None:
+    found = predict("creative", networks=["marx-2019", "wifi-fade", "4g"])
+    assert list(dict.fromkeys(row.network for row in found.rows)) == [
+        "marx-2019",
+        "wifi-fade",
+        "4g",
+    ]

@@ -13,7 +13,7 @@ from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.link_profile import LinkJitter, LinkProfile
 from h3sim.transport.network import Network
 from h3sim.transport.quic import QuicPacket, QuicSettings
-from h3sim.transport.quic.loss_detection import LossThresholds, SpuriousLosses
+from h3sim.transport.quic.loss_thresholds import LossThresholds, SpuriousLosses
 from h3sim.transport.tcp.recovery import SpuriousRecovery
 from h3sim.values.errors import InputError
 from h3sim.values.units import mbps, ms

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from h3sim.transport.delivery_rate import DeliverySampler
 from h3sim.transport.packets import CE
-from h3sim.transport.quic.loss_detection import LossThresholds, SpuriousLosses
+from h3sim.transport.quic.loss_thresholds import LossThresholds, SpuriousLosses
 from h3sim.transport.quic.packets import ack_frame_bytes, varint_bytes
 from h3sim.transport.rtt import K_GRANULARITY_NS, RttEstimator
 from h3sim.values.ranges import Ranges
