@@ -12,11 +12,12 @@ from gymnasium.spaces import Box, MultiDiscrete
 
 from h3sim.engine import SteppedLoad
 from h3sim.load import Load
-from h3sim.load.load_config import LoadConfig
+from h3sim.load.load_config import LoadConfig, changed_config
 from h3sim.load.options import refuse
 from h3sim.load.run import resolve, resolve_scheme, run_spec
 from h3sim.load.selection import resolve_pages
 from h3sim.page import Kind
+from h3sim.schema import format_value
 from h3sim.schema.arguments import check_arguments
 from h3sim.schema.values import Choice, Integer
 from h3sim.schemes import SchedulerKind
@@ -145,14 +146,17 @@ class SchedulingEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.int64]"]):
         if self._scheme.mechanism is not SchedulerKind.EPS:
             message = f"must have the scheduler 'eps', {self._scheme.name} has another"
             raise InputError.at("scheme", message)
-        self._config = replace(config or LoadConfig(), **options)
+        self._config = changed_config(config, options)
         self._pages = {page.name: page for page in resolve_pages(pages)}
+        if not self._pages:
+            raise InputError.at("pages", "at least one is needed")
         refuse(self._issues())
         self._subjects: dict[str, _Subject] = {}
         shape = (n_streams, len(FEATURES))
         self.observation_space = Box(0.0, 1.0, shape, np.float32)
         n_urgencies = _N_CLASSES if self._of_classes else n_streams
         self.action_space = MultiDiscrete([MAX_URGENCY + 1] * n_urgencies)
+        self._is_over = True
 
     def _issues(self) -> Iterable[ValidationIssue]:
         """Yield an issue for each page without the objective."""
@@ -188,13 +192,23 @@ class SchedulingEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.int64]"]):
         self._signals: dict[int, Eps] = {}
         self._n_signals = 0
         self._last_ns, self._sum = 0, 0.0
-        self._goes_on = self._run_to_decision()
+        self._goes_on, self._is_over = self._run_to_decision(), False
         return self._observation(), {"page": self._page}
 
     def step(
         self, action: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Send by these urgencies until the next decision, or the end of the load."""
+        """Send by these urgencies until the next decision, or the end of the load.
+
+        Raises:
+            InputError: if *action* is not in `action_space`.
+            gymnasium.error.ResetNeeded: before `reset`, and after the end of a load.
+        """
+        if self._is_over:
+            raise gymnasium.error.ResetNeeded("no load is under way: call reset()")
+        if not self.action_space.contains(action):
+            message = f"must be whole numbers in {self.action_space}, is {format_value(action)}"
+            raise InputError.at("action", message)
         if self._goes_on:
             self._load.set_urgencies(self._urgencies(action))
             self._goes_on = self._run_to_decision()
@@ -209,11 +223,12 @@ class SchedulingEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.int64]"]):
             info[f"{self._objective}_ms"] = value_ms
             reward = -value_ms / subject.bound_ms - self._sum
         self._sum += reward
+        self._is_over = not self._goes_on
         return self._observation(), reward, not self._goes_on, False, info
 
     def _urgencies(self, action: NDArray[np.int64]) -> list[tuple[int, int]]:
         """Return the urgencies of the waiting streams."""
-        chosen: list[int] = action.tolist()
+        chosen: list[int] = np.asarray(action).tolist()
         streams = (stream for stream, _ in self._waiting)
         if self._of_classes:
             classes = self._subject.classes

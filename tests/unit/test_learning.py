@@ -186,3 +186,28 @@ def test_no_site_is_in_both_parts() -> None:
     assert not {*map(site_of, train)} & {*map(site_of, test)}
     n_train, n_test = (len({*map(site_of, some)}) for some in (train, test))
     assert n_test == pytest.approx((n_train + n_test) / 4, abs=1)
+
+
+@pytest.mark.parametrize("action", [3, np.zeros(3, int), np.zeros((2, 32), int), np.full(32, 2.5)])
+def test_an_action_of_another_shape_is_refused(action: Any) -> None:
+    env = SchedulingEnv("davies-meenan")
+    env.reset(seed=1)
+    with pytest.raises(InputError, match="action"):
+        env.step(action)
+
+
+def test_a_step_needs_a_load_that_is_under_way() -> None:
+    env = SchedulingEnv("davies-meenan")
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(np.zeros(32, int))
+    env.reset(seed=1)
+    is_over = False
+    while not is_over:
+        _, _, is_over, _, _ = env.step(np.zeros(32, int))
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(np.zeros(32, int))
+
+
+def test_no_pages_are_refused() -> None:
+    with pytest.raises(InputError, match="pages"):
+        SchedulingEnv([])
