@@ -486,7 +486,7 @@ def _print_prediction(found: Prediction, options: Options) -> None:
         (Column("predicted s", 2), "predicted_s"),
         (Column("from s", 2), "low_s"),
         (Column("to s", 2), "high_s"),
-        (Column("median error", 2), "median_error"),
+        (Column("median error, share", 2), "median_error"),
         "n_sites",
         (Column("recorded s", 2), "recorded_s"),
     )
