@@ -210,9 +210,9 @@ def write_atomically(
 ) -> None:
     """Write *content* to *path* atomically: on failure an existing file stays unchanged.
 
-    *content* is text (written as UTF-8), bytes, or a function that writes them to a file. Text and
-    bytes are compressed if the name ends in .gz. Links are followed, and the permissions of a
-    replaced file are kept. Devices and pipes cannot be replaced: they are written to directly.
+    *content* is text (written as UTF-8), bytes, or a function that writes them to a file. Text is
+    compressed if the name ends in .gz. Links are followed, and the permissions of a replaced file
+    are kept. Devices and pipes cannot be replaced: they are written to directly.
 
     Raises:
         error: if the file cannot be written; *key* is the option that gave the path.
@@ -223,7 +223,7 @@ def write_atomically(
         )
     try:
         target = Path(path)
-        if target.suffix == ".gz" and not callable(content):
+        if target.suffix == ".gz" and isinstance(content, str):
             content = _compressed(content)
         # Before links are resolved: /dev/stdout may link to an anonymous pipe.
         is_special = target.exists() and not target.is_file() and not target.is_dir()
@@ -240,11 +240,10 @@ def write_atomically(
         raise error([problem], shown_path(path)) from caught
 
 
-def _compressed(content: str | bytes) -> bytes:
+def _compressed(text: str) -> bytes:
     import gzip  # lazy: few files are compressed
 
-    plain = content.encode("utf-8") if isinstance(content, str) else content
-    return gzip.compress(plain, mtime=0)
+    return gzip.compress(text.encode("utf-8"), mtime=0)
 
 
 def _replace(target: Path, content: str | bytes | Callable[[BinaryIO], None]) -> None:
