@@ -60,7 +60,7 @@ class _Quic(QuicConnection):
         return self._local_max_data.value - self._local_max_data.used
 
     def open_window(self) -> None:
-        """Let the peer send so much that nothing of it is dropped underway."""
+        """Grant the peer as many bytes as are not dropped underway."""
         self._local_max_data.value = self._local_max_data.used + _GRANT_BYTES
 
 

@@ -85,7 +85,7 @@ _TEXTS, _COUNTS = ListOf(TEXT, "texts"), ListOf(COUNT, "numbers")
 
 
 class Updates(enum.Enum):
-    """What a server does with PRIORITY_UPDATE frames that come before it may send."""
+    """Effect on a server of PRIORITY_UPDATE frames that come before it may send."""
 
     FOLLOWED = "followed"
     IGNORED = "ignored"

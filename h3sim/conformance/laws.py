@@ -120,7 +120,7 @@ class BrokenLawError(AssertionError):
 
     @property
     def demand(self) -> str:
-        """What the law demands of `picks`, a Python expression; empty if only that none raises."""
+        """The demand on `picks` as a Python expression; empty if only that none raises."""
         if self.law is Law.NEVER_RAISES:
             return ""
         lines = map(HistoryLine.of, self.history)

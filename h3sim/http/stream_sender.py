@@ -328,7 +328,7 @@ class StreamSender(Source):
         return self._buffer.n_bytes
 
     def expect_change(self) -> None:
-        """Let `is_changed` report what changes from now on."""
+        """Reset `is_changed`, which then reports what changes from now on."""
         self._is_changed = False
 
     def is_changed(self) -> bool:
